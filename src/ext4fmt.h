@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ext4fmt - an empty ext4 written through a blkio. The only file that includes libext2fs: an io_manager of ours, no
+ * mount, no loop, no root, no mke2fs.conf.
+ *
+ * The features are fixed here, whatever the host's configuration: has_journal ext_attr resize_inode dir_index filetype extent
+ * 64bit flex_bg sparse_super large_file huge_file dir_nlink extra_isize metadata_csum. None that GRUB 2.06 or
+ * e2fsck 1.45 cannot read (no metadata_csum_seed, no orphan_file).
+ */
+#ifndef WUBI_EXT4FMT_H
+#define WUBI_EXT4FMT_H
+
+#include <stdint.h>
+
+#include "blkio.h"
+#include "progress.h"
+
+#define EXT4FMT_LABEL_MAX 16
+#define EXT4FMT_MIN_BYTES (UINT64_C(8) * 1024 * 1024)
+
+struct ext4fmt_params {
+	uint8_t uuid[16];
+	const char *label; /* NULL or at most 16 bytes */
+};
+
+/*
+ * Formats all of io and flushes it. Inode tables are left to the kernel's lazy initialisation (flags say so, checked by
+ * e2fsck); the journal is zeroed (blkio_zero), because a stale transaction of an older image in the same clusters
+ * could be replayed. -EINVAL (too small, label too long), -ECANCELED, -EIO. The first I/O error is latched and
+ * returned, whatever libext2fs made of it.
+ */
+int ext4fmt_write(const struct blkio *io, const struct ext4fmt_params *params, const struct progress *p, struct err *e);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* swapfmt - a Linux swap header (version 1, 4 KiB pages; layout as include/linux/swap.h and util-linux mkswap write it). */
+#ifndef WUBI_SWAPFMT_H
+#define WUBI_SWAPFMT_H
+
+#include <stdint.h>
+
+#include "blkio.h"
+
+#define SWAPFMT_LABEL_MAX 15
+#define SWAPFMT_MIN_BYTES (UINT64_C(40) * 1024)
+
+struct swapfmt_params {
+	uint8_t uuid[16];
+	const char *label; /* NULL or at most 15 bytes */
+};
+
+/* Writes the header into the first page, and flushes. -EINVAL for too small or a label too long. */
+int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, struct err *e);
+
+#endif
