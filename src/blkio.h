@@ -18,7 +18,8 @@
 struct blkio_ops {
 	int (*read_at)(void *ctx, uint64_t offset_bytes, void *buf, size_t n, struct err *e);
 	int (*write_at)(void *ctx, uint64_t offset_bytes, const void *buf, size_t n, struct err *e);
-	/* Makes a range read as zeros, without moving bytes where the storage can do that itself. NULL: write zeros. */
+	/* Makes a range read as zeros, without moving bytes where the storage can do that itself. NULL, or -EOPNOTSUPP
+	 * before anything was changed: blkio_zero() writes zeros through write_at. */
 	int (*zero_at)(void *ctx, uint64_t offset_bytes, uint64_t n, struct err *e);
 	int (*flush)(void *ctx, struct err *e); /* 0: all writes so far are on the medium */
 	void (*release)(void *ctx);             /* frees ctx; never writes. NULL: nothing to free */

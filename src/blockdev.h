@@ -42,8 +42,10 @@ void blockdev_check(const struct blockdev_info *info, uint32_t ntfs_sector_bytes
 /*
  * Who uses it by another name: mounted (mountinfo of this namespace by device number and by source file), a loop
  * device over the file or over the same file as this loop, a dm or md holder (sysfs holders), for whole disk and
- * partitions alike. Adds finding "busy", which names the user and the remedy. Used before the O_EXCL open gives its
- * bare EBUSY, and for plain files.
+ * partitions alike; for a plain file also a lock, and a process that has it open for writing (ntfs-3g holds no lock once
+ * it has mounted). Adds finding "busy", which names the user and the remedy. Used before the O_EXCL open gives its bare
+ * EBUSY, and for plain files, once more after filedev_open(FILEDEV_WRITE): from then on nothing can mount it unseen.
+ * What this process itself holds does not count.
  */
 int blockdev_check_users(const char *path, struct report *r, struct err *e);
 

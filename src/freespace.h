@@ -5,8 +5,9 @@
  * The allocation bitmap is fed once, in order, in pieces of any size; memory grows with the number of runs that the
  * answer needs, not with the volume (2 TiB in 512-byte clusters is a bitmap of 512 MiB).
  *
- * The choice: with one extent, the smallest run that fits; with more, the fewest runs, taken from the largest.
- * Outside the MFT zone while that is possible. Extents start at a multiple of 1 MiB of the disk where the run allows
+ * The choice: the smallest run that fits, the lowest of equal ones, whatever max_extents is; where none fits and more
+ * extents are allowed, the fewest runs, taken from the largest. Either is tried outside the MFT zone first (a run is
+ * split at its border), then anywhere: one extent that reaches into the zone comes before several outside it. Extents start at a multiple of 1 MiB of the disk where the run allows
  * it without failing to fit, else of the unit (the larger of the cluster and 4 KiB), and are whole units.
  * Never a cluster of the avoid list ($BadClus), never beyond total_clusters.
  */
@@ -58,11 +59,11 @@ void freespace_set_seen(struct freespace *f, freespace_seen_fn *seen, void *ctx)
 /* The next n bytes of the bitmap: bit i of byte 0 is the first cluster not fed yet; set = in use. -ENOMEM. */
 int freespace_feed(struct freespace *f, const uint8_t *bits, size_t n, struct err *e);
 
-/* After the last piece. A bitmap shorter than the volume: -EINVAL (clusters without a bit are not free). */
+/* After the last piece; *ret is set on success only. A bitmap shorter than the volume: -EINVAL (clusters without a bit are not free). */
 int freespace_finish(struct freespace *f, struct freespace_summary *ret, struct err *e);
 
 /*
- * After finish. *ret gets the extents in ascending physical order (logical order alike). Refusals: "no-space"
+ * After finish. *ret is an initialised list, whose content is replaced: it gets the extents in ascending physical order (logical order alike). Refusals: "no-space"
  * (free and usable bytes against the wanted), "fragmented" (largest run, free space, extents_needed, and what
  * to do: a smaller size, --max-extents N, or defragmenting in Windows).
  */

@@ -102,7 +102,7 @@ int image_derive(const char *volume, const char *path, struct map **ret_map, str
  */
 int image_remove(const char *volume, const char *path, bool check_only, uint64_t *ret_bytes, struct err *e);
 
-/* What 'info' shows. Release with image_info_clear(). */
+/* What 'info' shows. Holds nothing that must be released. */
 struct image_found {
 	char path[NTFSVOL_PATH_MAX];
 	uint64_t size_bytes;

@@ -103,8 +103,8 @@ void ntfsvol_file_clear(struct ntfsvol_file *f);
 int ntfsvol_count_free(struct ntfsvol *v, const struct extent_list *extents, uint64_t *ret_clusters, struct err *e);
 
 /*
- * Calls fn for each regular file below folder (depth folders deep), directories first not guaranteed. fn returning
- * non-zero stops and is returned. Missing folder: 0 calls, returns 0.
+ * Calls fn for each file and folder below folder, depth levels deep, a folder before what is in it. fn returning
+ * non-zero stops and is returned. Missing folder: no call, returns 0. System files are left out.
  */
 typedef int ntfsvol_walk_fn(void *ctx, const struct ntfsvol_entry *entry, struct err *e);
 int ntfsvol_walk(struct ntfsvol *v, const char *folder, unsigned depth, ntfsvol_walk_fn *fn, void *ctx, struct err *e);

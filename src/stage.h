@@ -20,15 +20,20 @@ int stage_new(const struct blkio *base, struct blkio **ret, struct err *e);
 struct stage_run {
 	uint64_t offset_bytes;
 	size_t n;              /* a multiple of 512, at most one 4 KiB page */
-	const uint8_t *bytes;  /* borrowed, until the next call that changes the stage */
-	uint64_t seq;          /* grows with each write: the last write that touched the run */
+	const uint8_t *bytes;  /* borrowed, until the stage is released */
 };
 
 /* All runs not written out yet, in ascending offset; *ret_runs is the caller's (free()), the bytes are the stage's. */
 int stage_runs(const struct blkio *stage, struct stage_run **ret_runs, size_t *ret_count, struct err *e);
 
-/* Writes one run to base and takes it off the list of what is staged (reads still see it). */
-int stage_write_out(const struct blkio *stage, const struct stage_run *run, struct err *e);
+/* The number of the last write that touched a sector of the range; 0: none is staged. */
+uint64_t stage_seq(const struct blkio *stage, uint64_t offset_bytes, uint64_t n);
+
+/*
+ * Writes a range of staged sectors to base in one go, and takes it off what is staged (reads still see it). Sectors in
+ * the range that are not staged are written as they are in base.
+ */
+int stage_write_out(const struct blkio *stage, uint64_t offset_bytes, size_t n, struct err *e);
 
 /*
  * through: from now on each write goes to base at once (and to the staged copy of the page, if there is one), and flush

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# make deps      install what is missing (Debian 12; root or sudo)
+# make           build
+# make demo      install what is missing, build, show it on a throwaway NTFS volume
+# make check     install what is missing, build, run every test
+#
+# Variables: BUILD, CC, CFLAGS, SANITIZE, WERROR=1 (or CI=true), DESTDIR, prefix, FUZZ_SECONDS
+
+BUILD  ?= build
+prefix ?= /usr/local
+CFLAGS ?= -O2 -g
+FUZZ_SECONDS ?= 60
+
+VERSION := $(shell cat VERSION)
+JOBS    := $(shell nproc 2>/dev/null || echo 1)
+PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
+ifneq ($(filter true 1,$(CI) $(WERROR)),)
+WARNINGS += -Werror
+endif
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+
+BASE_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -DWUBI_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+COMPILE     = $(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
+LINK        = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE)
+SUBMAKE     = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
+# A source file is built because it is there.
+LIB_SRC     := $(sort $(wildcard src/*.c))
+DISK_SRC    := $(sort $(wildcard installer/*.c))
+UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
+PRELOAD_SRC := $(sort $(wildcard tests/*/*shim*.c))
+FUZZ_SRC    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+REPLAY_SRC  := $(wildcard tests/fuzz/replay.c)
+VM_SRC      := $(sort $(wildcard tests/vm/*.c))
+TOOL_SRC    := $(sort $(filter-out $(PRELOAD_SRC) $(FUZZ_SRC) $(REPLAY_SRC),\
+		$(wildcard tests/cli/*.c tests/fault/*.c tests/fuzz/*.c tests/bench/*.c tests/fixtures/*.c)))
+
+obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
+bin = $(patsubst %.c,$(BUILD)/%,$(1))
+
+LIB      := $(BUILD)/libwubi.a
+DISK     := $(BUILD)/wubi-disk
+UNIT     := $(call bin,$(UNIT_SRC))
+TOOLS    := $(call bin,$(TOOL_SRC))
+VM_TOOLS := $(patsubst tests/vm/%.c,$(BUILD)/tests/%,$(VM_SRC))
+PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
+REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC))
+
+# What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
+DEPS := bats bsdextrautils ca-certificates clang clang-tidy cppcheck dmsetup dosfstools e2fsprogs exfatprogs fdisk fuse3 \
+	gcc git grub-common jq libblkid-dev libc6-dev libcmocka-dev libclang-rt-14-dev libdevmapper-dev libext2fs-dev \
+	libjson-c-dev llvm-14 make man-db mandoc mmdebstrap mount ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 \
+	shellcheck sleuthkit strace user-mode-linux util-linux uuid-dev valgrind zlib1g-dev
+
+.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm lint check-fresh check-asan \
+	check-valgrind fuzz fuzzers bench install clean
+.DELETE_ON_ERROR:
+
+all: $(LIB) $(DISK)
+
+deps:
+	@tests/deps $(DEPS)
+
+demo: deps
+	@$(SUBMAKE) all
+	@BUILD=$(abspath $(BUILD)) tests/demo.sh
+
+test-programs: all $(UNIT) $(TOOLS) $(VM_TOOLS) $(PRELOADS) $(REPLAYS)
+
+# The second make looks again for the libraries that deps has just installed.
+check: deps
+	@$(SUBMAKE) run-check
+
+run-check: test-programs
+	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm lint
+
+check-unit check-cli check-fault check-vm: check-%: test-programs
+	@BUILD=$(abspath $(BUILD)) tests/run $*
+
+lint: all
+	@BUILD=$(abspath $(BUILD)) tests/run lint
+
+check-fresh:
+	@tests/fresh.sh
+
+check-asan:
+	@$(SUBMAKE) BUILD=build-asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+		SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' test-programs
+	@BUILD=$(abspath build-asan) WUBI_ASAN=1 tests/run unit cli fault
+
+check-valgrind: test-programs
+	@BUILD=$(abspath $(BUILD)) WUBI_VALGRIND=1 tests/run unit cli
+
+fuzz:
+	@$(SUBMAKE) BUILD=build-fuzz CC=clang CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+		SANITIZE='-fsanitize=fuzzer-no-link,address,undefined' fuzzers
+	@BUILD=$(abspath build-fuzz) tests/fuzz.sh $(FUZZ_SECONDS)
+
+fuzzers: $(patsubst %.c,$(BUILD)/%-fuzzer,$(FUZZ_SRC))
+
+bench: test-programs
+	@BUILD=$(abspath $(BUILD)); export BUILD; \
+	for script in tests/bench/*.sh; do echo "== $$script"; "$$script" || exit; done
+
+install: all
+	install -D -m 755 $(DISK) $(DESTDIR)$(prefix)/sbin/wubi-disk
+	install -D -m 644 docs/man/wubi-disk.8 $(DESTDIR)$(prefix)/share/man/man8/wubi-disk.8
+	install -D -m 644 docs/completion/wubi-disk $(DESTDIR)$(prefix)/share/bash-completion/completions/wubi-disk
+
+clean:
+	rm -rf build build-asan build-fuzz
+
+$(LIB): $(call obj,$(LIB_SRC))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(DISK): $(call obj,$(DISK_SRC)) $(LIB)
+	$(LINK) -o $@ $^ $(PKG_LIBS)
+
+$(UNIT): $(BUILD)/%: $(BUILD)/%.o $(LIB)
+	$(LINK) -o $@ $^ -lcmocka $(PKG_LIBS)
+
+$(TOOLS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
+	$(LINK) -o $@ $^ $(PKG_LIBS)
+
+# In the guest they are $WUBI_BUILD/tests/NAME.
+$(VM_TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/vm/%.o $(LIB)
+	$(LINK) -o $@ $^ $(PKG_LIBS)
+
+$(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(call obj,$(REPLAY_SRC)) $(LIB)
+	$(LINK) -o $@ $^ $(PKG_LIBS)
+
+# A library to preload runs inside other people's programs: never sanitized.
+$(PRELOADS): $(BUILD)/%.so: %.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP -O2 -g -fPIC -shared -o $@ $< -ldl
+
+$(BUILD)/tests/fuzz/%-fuzzer: $(BUILD)/tests/fuzz/%.o $(LIB)
+	$(LINK) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
+
+$(BUILD)/%.o: %.c VERSION Makefile
+	@mkdir -p $(@D)
+	@pkg-config --exists $(PKGS) || { echo "libraries are missing: run 'make deps'" >&2; exit 1; }
+	$(COMPILE) -c -o $@ $<
+
+.SECONDARY: $(ALL_OBJ)
+-include $(ALL_OBJ:.o=.d) $(PRELOADS:.so=.d)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+#include <unistd.h>
+
+#include "dmlinear.h"
+#include "image.h"
+#include "mapfile.h"
+#include "output.h"
+#include "verbs.h"
+#include "verify.h"
+
+static int print_device(const struct options *o, const char *status, const char *name)
+{
+	struct jsonout *root;
+	char device[160];
+
+	(void)snprintf(device, sizeof(device), "/dev/mapper/%s", name);
+	if (!o->json) {
+		if (!o->quiet)
+			output_print(stdout, "%s\n", device);
+		return OUTPUT_DONE;
+	}
+	root = jsonout_object();
+	jsonout_add_string(root, "status", status);
+	jsonout_add_string(root, "name", name);
+	jsonout_add_string(root, "device", device);
+	return output_json(root);
+}
+
+static int refuse_verdict(const struct verdict_result *v, struct err *e)
+{
+	char reason[ERR_REASON_MAX];
+
+	(void)snprintf(reason, sizeof(reason), "verdict-%s", verdict_name(v->verdict));
+	return err_refuse(e, reason, "the map is not true for this volume (%s): %s", verdict_name(v->verdict),
+			  v->reason_count ? v->reasons[0] : "no reason is known");
+}
+
+/* Everything that attach decides before it claims the partition, and the table that it would load. */
+static int dry_run(const struct options *o, const struct map *m)
+{
+	AUTO(verify_result) struct verify_result result;
+	AUTO_FREE char *text = NULL;
+	char name[64];
+	struct err e = ERR_INIT;
+	int r;
+
+	memset(&result, 0, sizeof(result));
+	r = verify_candidates(o->operands, 1, m, &result, &e);
+	if (!r && !result.verdict.attachable)
+		r = refuse_verdict(&result.verdict, &e);
+	if (!r)
+		r = dmlinear_format(&result.extents, o->operands[0], &text, &e);
+	if (r)
+		return output_fail(o, &e, NULL);
+	(void)snprintf(name, sizeof(name), "wubi-%s", m->name);
+	r = print_device(o, "dry-run", name);
+	if (r == OUTPUT_DONE && !o->json && !o->quiet)
+		output_print(stdout, "%sdry run: nothing was done\n", text);
+	return r;
+}
+
+int verb_attach(const struct options *o)
+{
+	AUTO(map) struct map *m = NULL;
+	char name[128] = "";
+	struct err e = ERR_INIT;
+
+	if (mapfile_read(o->maps.items[0], &m, &e))
+		return output_fail(o, &e, NULL);
+	if (o->dry_run)
+		return dry_run(o, m);
+	if (image_attach(o->operands[0], m, o->readonly, name, &e))
+		return output_fail(o, &e, NULL);
+	return print_device(o, "done", name);
+}
+
+static const char *base_name(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	const char *base = slash ? slash + 1 : name;
+
+	return strncmp(base, "wubi-", 5) == 0 ? base + 5 : base;
+}
+
+int verb_detach(const struct options *o)
+{
+	char name[128];
+	struct err e = ERR_INIT;
+
+	(void)snprintf(name, sizeof(name), "wubi-%s", base_name(o->operands[0]));
+	if (o->dry_run)
+		return print_device(o, "dry-run", name);
+	if (image_detach(o->operands[0], &e))
+		return output_fail(o, &e, NULL);
+	if (o->json)
+		return print_device(o, "done", name);
+	return OUTPUT_DONE;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "options_rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "map.h"
+
+#define FIELD(f) offsetof(struct options, f)
+#define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)
+
+static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
+{
+	for (size_t i = 0; allowed[i]; i++)
+		if (!strcmp(value, allowed[i]))
+			return 0;
+	return err_set(e, -EINVAL, "'%s' is not one of %s", value, what);
+}
+
+static int check_fs(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "ext4", "swap", "none", NULL };
+
+	return check_one_of(value, allowed, "ext4, swap, none", e);
+}
+
+static int check_state(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "dirty", NULL };
+
+	if (check_one_of(value, allowed, "", NULL))
+		return err_set(e, -EINVAL, "'%s' cannot be overridden: only 'dirty' can", value);
+	return 0;
+}
+
+static int check_progress(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "auto", "plain", "json", "none", NULL };
+
+	return check_one_of(value, allowed, "auto, plain, json, none", e);
+}
+
+static int check_name(const char *value, struct err *e)
+{
+	if (!map_name_is_valid(value))
+		return err_set(e, -EINVAL, "'%s' is no name: use a letter, then letters, digits or '-', "
+			       "all lower case, at most 31", value);
+	return 0;
+}
+
+static int check_image(const char *value, struct err *e)
+{
+	if (!map_image_is_valid(value))
+		return err_set(e, -EINVAL, "'%s' is no path on the volume: it starts with '/' and uses '/', "
+			       "as in /ubuntu/disks/root.disk", value);
+	return 0;
+}
+
+static int check_not_empty(const char *value, struct err *e)
+{
+	return *value ? 0 : err_set(e, -EINVAL, "it is empty");
+}
+
+const struct option_row option_rows[] = {
+	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes",
+	  VERB_CREATE, 0, VERB_CREATE, ROW_SIZE, FIELD(size_bytes), NULL },
+	{ "name", 'n', "NAME", "name of the image, and of its device /dev/mapper/wubi-NAME (default root)",
+	  VERBS_WITH_IMAGE, 0, 0, ROW_TEXT, FIELD(name), check_name },
+	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
+	  VERBS_WITH_IMAGE, 0, 0, ROW_TEXT, FIELD(image), check_image },
+	{ "map", 'm', "FILE", "the extent map; create writes it, and takes more than one; the others read it",
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH, VERB_CREATE,
+	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH, ROW_LIST, FIELD(maps), check_not_empty },
+	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
+	  VERB_MAP, VERB_MAP, 0, ROW_LIST, FIELD(outputs), check_not_empty },
+	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
+	  VERB_CREATE, 0, 0, ROW_TEXT, FIELD(fs), check_fs },
+	{ "label", 'l', "LABEL", "label of the file system",
+	  VERB_CREATE, 0, 0, ROW_TEXT, FIELD(label), NULL },
+	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1: one piece)",
+	  VERB_CREATE, 0, 0, ROW_COUNT, FIELD(max_extents), NULL },
+	{ "zero", 'z', NULL, "fill the image with zeros first, so that no old Windows data stays in it",
+	  VERB_CREATE, 0, 0, ROW_FLAG, FIELD(zero), NULL },
+	{ "no-host-map", 0, NULL, "put no copy of the map beside the image on the volume",
+	  VERB_CREATE | VERB_MAP, 0, 0, ROW_FLAG, FIELD(no_host_map), NULL },
+	{ "force-state", 0, "STATE", "go on although the volume is in this state; only 'dirty' is allowed",
+	  VERB_CREATE | VERB_MAP, 0, 0, ROW_TEXT, FIELD(force_state), check_state },
+	{ "device", 'd', "DEV", "the partition to name in the table, as /dev/sda2 or 8:2",
+	  VERB_TABLE, 0, VERB_TABLE, ROW_TEXT, FIELD(device), check_not_empty },
+	{ "readonly", 'r', NULL, "make a device that cannot be written",
+	  VERB_ATTACH, 0, 0, ROW_FLAG, FIELD(readonly), NULL },
+	{ "yes", 'y', NULL, "remove without asking",
+	  VERB_REMOVE, 0, 0, ROW_FLAG, FIELD(yes), NULL },
+	{ "dry-run", 0, NULL, "check everything and show what would be done, but write nothing",
+	  VERBS_THAT_CHANGE, 0, 0, ROW_FLAG, FIELD(dry_run), NULL },
+	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
+	  "on standard error", VERB_CREATE | VERB_INFO, 0, 0, ROW_TEXT, FIELD(progress_text), check_progress },
+	{ "json", 'j', NULL, "one JSON value on standard output instead of text",
+	  VERB_ALL, 0, 0, ROW_FLAG, FIELD(json), NULL },
+	{ "quiet", 'q', NULL, "no report, picture or progress; errors are still told",
+	  VERB_ALL, 0, 0, ROW_FLAG, FIELD(quiet), NULL },
+	{ "help", 'h', NULL, "this text",
+	  VERB_ALL, VERB_ALL, 0, ROW_ACTION, OPTIONS_HELP, NULL },
+	{ "version", 'V', NULL, "the version",
+	  VERB_ALL, VERB_ALL, 0, ROW_ACTION, OPTIONS_VERSION, NULL },
+	{ "list-options", 0, NULL, NULL, VERB_ALL, VERB_ALL, 0, ROW_ACTION, OPTIONS_LIST, NULL },
+	{ "test-args", 0, NULL, NULL, VERB_ALL, VERB_ALL, 0, ROW_ACTION, OPTIONS_TEST, NULL },
+};
+
+const size_t option_rows_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+const struct verb_row verb_rows[] = {
+	{ VERB_INFO, "info", "VOLUME", 1, 1, "what the volume is, its state, its free space, its images",
+	  "Reads only. VOLUME is a block device, or a plain file that holds NTFS." },
+	{ VERB_CREATE, "create", "VOLUME", 1, 1, "make an image and its map",
+	  "Checks everything first and shows what it found; writes nothing until all of it passes. The volume must "
+	  "not be mounted, hibernated, under Fast Startup, or due for chkdsk." },
+	{ VERB_MAP, "map", "VOLUME", 1, 1, "write the map of an image that exists",
+	  "Derives the map from the volume's MFT. With --map FILE the new map keeps that one's id." },
+	{ VERB_VERIFY, "verify", "VOLUME...", 1, OPTIONS_OPERANDS_MAX, "is a map still true for a volume?",
+	  "Reads only. Exit status 0 is 'match', 3 any other verdict, 1 that it could not be told. Of several "
+	  "volumes the one that fits is found; two that fit are 'ambiguous'." },
+	{ VERB_SHOW, "show", "[VOLUME]", 0, 1, "the extents as a table and a picture",
+	  "From a map (--map FILE), from the volume, or from both: the map's extents over the volume's free "
+	  "space." },
+	{ VERB_TABLE, "table", "", 0, 0, "the device-mapper table of a map, for dmsetup",
+	  "The map is not compared with the volume: run verify first, on the same volume." },
+	{ VERB_ATTACH, "attach", "VOLUME", 1, 1, "make /dev/mapper/wubi-NAME from a map that is still true",
+	  "Verifies the map before and after the partition is claimed." },
+	{ VERB_DETACH, "detach", "NAME", 1, 1, "remove /dev/mapper/wubi-NAME",
+	  "Refuses while the device is in use." },
+	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
+	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs --yes." },
+};
+
+const size_t verb_rows_count = sizeof(verb_rows) / sizeof(verb_rows[0]);
+
+const struct verb_row *options_verb_row(enum verb v)
+{
+	for (size_t i = 0; i < verb_rows_count; i++)
+		if (verb_rows[i].verb == v)
+			return &verb_rows[i];
+	return NULL;
+}
+
+const char *options_verb_name(enum verb v)
+{
+	const struct verb_row *row = options_verb_row(v);
+
+	return row ? row->name : "";
+}

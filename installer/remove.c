@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image.h"
+#include "num.h"
+#include "output.h"
+#include "signals.h"
+#include "verbs.h"
+
+/* poll() returns on a signal, which fgets() under SA_RESTART would not. */
+static int read_answer(char *buf, size_t n, struct err *e)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	while (poll(&in, 1, -1) < 0) {
+		if (errno != EINTR)
+			return err_errno(e, "read the answer");
+		if (signals_pending())
+			return err_set(e, -ECANCELED, "interrupted before anything was removed");
+	}
+	if (signals_pending() || !fgets(buf, (int)n, stdin))
+		return err_set(e, -ECANCELED, "interrupted before anything was removed");
+	buf[strcspn(buf, "\n")] = '\0';
+	return 0;
+}
+
+static int confirm(const struct options *o, const char *path, uint64_t bytes, struct err *e)
+{
+	char size[NUM_BYTES_TEXT], answer[NTFSVOL_PATH_MAX];
+	int r;
+
+	output_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
+		     "Type 'yes', or the path of the image, to remove it: ", path, num_format_bytes(bytes, size),
+		     o->operands[0]);
+	r = read_answer(answer, sizeof(answer), e);
+	if (r)
+		return r;
+	if (strcmp(answer, "yes") != 0 && strcmp(answer, path) != 0)
+		return err_set(e, -ECANCELED, "not confirmed: nothing was removed");
+	return 0;
+}
+
+static int print_removed(const struct options *o, const char *path, uint64_t bytes)
+{
+	char size[NUM_BYTES_TEXT];
+
+	if (o->json) {
+		struct jsonout *root = jsonout_object();
+
+		jsonout_add_string(root, "status", o->dry_run ? "dry-run" : "done");
+		jsonout_add_string(root, "image", path);
+		jsonout_add_u64(root, "freed_bytes", bytes);
+		return output_json(root);
+	}
+	if (!o->quiet)
+		output_print(stdout, "%s %s, %s\n", o->dry_run ? "dry run: would remove" : "removed", path,
+			     num_format_bytes(bytes, size));
+	return OUTPUT_DONE;
+}
+
+int verb_remove(const struct options *o)
+{
+	char buf[NTFSVOL_PATH_MAX];
+	const char *path = verb_image_path(o, buf);
+	struct err e = ERR_INIT;
+	uint64_t bytes = 0;
+	bool ask = !o->yes && !o->dry_run;
+	int r;
+
+	if (ask && !isatty(STDIN_FILENO)) {
+		output_print(stderr, "wubi-disk: remove: there is no terminal to ask on: use --yes to remove %s\n",
+			     path);
+		return OUTPUT_USAGE;
+	}
+	r = image_remove(o->operands[0], path, true, &bytes, &e);
+	if (!r && ask)
+		r = confirm(o, path, bytes, &e);
+	if (!r && signals_pending())
+		r = err_set(&e, -ECANCELED, "interrupted before anything was removed");
+	if (!r && !o->dry_run)
+		r = image_remove(o->operands[0], path, false, &bytes, &e);
+	return r ? output_fail(o, &e, NULL) : print_removed(o, path, bytes);
+}

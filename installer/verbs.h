@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* verbs - what wubi-disk does: one function and one file a verb. Each prints, and returns the exit status. */
+#ifndef WUBI_VERBS_H
+#define WUBI_VERBS_H
+
+#include "options.h"
+
+int verb_info(const struct options *o);
+int verb_create(const struct options *o);
+int verb_map(const struct options *o);
+int verb_verify(const struct options *o);
+int verb_show(const struct options *o);
+int verb_table(const struct options *o);
+int verb_attach(const struct options *o);
+int verb_detach(const struct options *o);
+int verb_remove(const struct options *o);
+
+/* The image that the options name: --image, else the default place for --name, else for "root". buf is used for it. */
+const char *verb_image_path(const struct options *o, char *buf);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "mapfile.h"
+#include "output.h"
+#include "verbs.h"
+#include "verify.h"
+
+static int status_of(enum verdict v)
+{
+	switch (v) {
+	case VERDICT_MATCH:
+		return OUTPUT_DONE;
+	case VERDICT_UNKNOWN:
+		return OUTPUT_FAILED;
+	default:
+		return OUTPUT_REFUSED;
+	}
+}
+
+static int print_json(const struct options *o, const struct verify_result *result)
+{
+	const struct verdict_result *v = &result->verdict;
+	struct jsonout *root = jsonout_object();
+	struct jsonout *reasons;
+
+	jsonout_add_string(root, "verdict", verdict_name(v->verdict));
+	reasons = jsonout_add_array(root, "reasons");
+	for (size_t i = 0; i < v->reason_count; i++)
+		jsonout_add_string(reasons, NULL, v->reasons[i]);
+	if (o->operand_count > 1)
+		jsonout_add_string(root, "volume", *result->volume ? result->volume : NULL);
+	return output_json(root);
+}
+
+static int print_result(const struct options *o, const struct verify_result *result)
+{
+	const struct verdict_result *v = &result->verdict;
+	int status = status_of(v->verdict);
+
+	if (o->json)
+		return print_json(o, result) == OUTPUT_DONE ? status : OUTPUT_FAILED;
+	if (o->quiet)
+		return status;
+	output_print(stdout, "%s\n", verdict_name(v->verdict));
+	for (size_t i = 0; i < v->reason_count; i++)
+		output_print(stdout, "  %s\n", v->reasons[i]);
+	if (o->operand_count > 1 && *result->volume)
+		output_print(stdout, "  volume %s\n", result->volume);
+	return status;
+}
+
+static int print_invalid(const struct options *o, const struct err *e)
+{
+	struct verify_result result;
+	struct verdict_result *v = &result.verdict;
+
+	memset(&result, 0, sizeof(result));
+	v->verdict = VERDICT_INVALID;
+	v->settled = VERDICT_INVALID;
+	v->reason_count = 1;
+	(void)snprintf(v->reasons[0], sizeof(v->reasons[0]), "%.*s", VERDICT_REASON_TEXT - 1, e->text);
+	return print_result(o, &result);
+}
+
+int verb_verify(const struct options *o)
+{
+	AUTO(verify_result) struct verify_result result;
+	AUTO(map) struct map *m = NULL;
+	struct err e = ERR_INIT;
+
+	memset(&result, 0, sizeof(result));
+	if (mapfile_read(o->maps.items[0], &m, &e))
+		return err_is_refusal(&e) ? print_invalid(o, &e) : output_fail(o, &e, NULL);
+	if (verify_candidates(o->operands, o->operand_count, m, &result, &e))
+		return output_fail(o, &e, NULL);
+	return print_result(o, &result);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* map and show: the map of an image that exists, derived from the MFT. */
+#include "image_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ids.h"
+
+/* A file that no map can describe, by what it is. A hole must never become a line of a table. */
+static int refuse_kind(const struct ntfsvol_file *f, const char *path, struct err *e)
+{
+	if (f->is_dir)
+		return err_refuse(e, "not-a-file", "'%s' is a folder: name the image file", path);
+	if (f->reparse)
+		return err_refuse(e, "reparse-point", "'%s' is a reparse point (CompactOS, deduplication, a cloud file): its "
+				  "bytes are not where its runs are; undo that in Windows", path);
+	if (f->compressed)
+		return err_refuse(e, "compressed", "'%s' is compressed: its clusters do not hold its bytes; clear 'compress "
+				  "contents' for it in Windows", path);
+	if (f->encrypted)
+		return err_refuse(e, "encrypted", "'%s' is encrypted (EFS): decrypt it in Windows", path);
+	if (f->sparse)
+		return err_refuse(e, "sparse", "'%s' is sparse: writes to a hole would have no place; copy it to a new file in "
+				  "Windows", path);
+	if (f->resident || !f->data_bytes)
+		return err_refuse(e, "resident", "'%s' has %llu bytes and no clusters of its own: it holds no image; restore it "
+				  "or create a new one", path, (unsigned long long)f->data_bytes);
+	return 0;
+}
+
+static int refuse_sizes(const struct ntfsvol_file *f, const char *path, struct err *e)
+{
+	if (f->extents_problem[0])
+		return err_refuse(e, "corrupt", "'%s': %s: run chkdsk /f in Windows, then retry", path, f->extents_problem);
+	if (f->initialized_bytes != f->data_bytes)
+		return err_refuse(e, "initialized-size", "'%s': only %llu of %llu bytes are initialised: Windows reads zeros "
+				  "behind that and may write them; copy it to a new file in Windows", path,
+				  (unsigned long long)f->initialized_bytes, (unsigned long long)f->data_bytes);
+	if (f->data_bytes != f->allocated_bytes || f->data_bytes % MAP_SECTOR_BYTES)
+		return err_refuse(e, "size", "'%s' has %llu bytes in %llu bytes of clusters: an image fills its clusters; it is "
+				  "cut or no image", path, (unsigned long long)f->data_bytes,
+				  (unsigned long long)f->allocated_bytes);
+	return 0;
+}
+
+/* The id goes on and the generation counts up, from the map that is given or the one beside the image. */
+static int continue_map(struct session *s, const struct map *previous, struct map *m, struct err *e)
+{
+	AUTO(map) struct map *beside = NULL;
+	AUTO_FREE char *text = NULL;
+	char path[NTFSVOL_PATH_MAX];
+	uint8_t id[16];
+	size_t n = 0;
+
+	if (!previous) {
+		image_map_path(m->image, m->name, path);
+		if (!ntfsvol_read_small(s->v, path, MAP_TEXT_MAX, &text, &n, NULL) && !map_parse(text, n, &beside, NULL))
+			previous = beside; /* none, or one that is damaged: a new id then */
+	}
+	if (previous && !strcmp(previous->name, m->name)) {
+		memcpy(m->map_id, previous->map_id, sizeof(m->map_id));
+		m->generation = previous->generation + 1;
+		return m->generation ? 0 : err_set(e, -EOVERFLOW, "the map's generation is at its end");
+	}
+	ids_random(id);
+	ids_to_text(id, m->map_id);
+	m->generation = 1;
+	return 0;
+}
+
+static int read_image(struct session *s, const char *path, struct ntfsvol_entry *entry, struct ntfsvol_file *file,
+		      struct err *e)
+{
+	int code = ntfsvol_find(s->v, path, entry, e);
+
+	if (!code)
+		code = ntfsvol_read_file(s->v, entry->ref.record, file, e);
+	if (!code && !file->in_use)
+		code = err_refuse(e, "corrupt", "'%s': its folder leads to an MFT record that is not in use: run chkdsk /f "
+				  "in Windows, then retry", path);
+	if (!code)
+		code = refuse_kind(file, entry->path, e);
+	if (!code)
+		code = refuse_sizes(file, entry->path, e);
+	return code;
+}
+
+static int derive(struct session *s, const char *path, const char *name, struct map **ret, struct err *e)
+{
+	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
+	AUTO(map) struct map *m = calloc(1, sizeof(*m));
+	struct ntfsvol_entry entry;
+	int code;
+
+	if (!m)
+		return err_set(e, -ENOMEM, "build the map: out of memory");
+	code = read_image(s, path, &entry, &file, e);
+	if (code)
+		return code;
+	if (name)
+		(void)snprintf(m->name, sizeof(m->name), "%s", name);
+	else
+		image_name_from_path(entry.path, m->name);
+	(void)snprintf(m->image, sizeof(m->image), "%s", entry.path);
+	m->size_bytes = file.data_bytes;
+	m->mft_record = file.ref.record;
+	m->mft_sequence = file.ref.sequence;
+	m->extents = file.extents;
+	file.extents = (struct extent_list){ 0 };
+	session_fill_host(s, &m->host);
+	code = session_identify(s, &m->extents, m->fs_type, m->fs_uuid, e);
+	if (!code)
+		*ret = TAKE(m);
+	return code;
+}
+
+static int put_host_map(struct session *s, const struct map *m, struct err *e)
+{
+	char path[NTFSVOL_PATH_MAX];
+	AUTO_FREE char *text = NULL;
+	size_t n;
+	int code = map_format(m, &text, &n, e);
+
+	image_map_path(m->image, m->name, path);
+	if (!code)
+		code = ntfsvol_put_small(s->v, path, text, n, true, e);
+	return code ? code : ntfsvol_commit(&s->v, e);
+}
+
+int image_map(const struct image_map_params *par, struct map **ret_map, struct err *e)
+{
+	__attribute__((cleanup(auto_session))) struct session s = { 0 };
+	AUTO(map) struct map *m = NULL;
+	const char *path = par->path ? par->path : "/ubuntu/disks/root.disk";
+	int code;
+
+	if (par->name && !map_name_is_valid(par->name))
+		return err_set(e, -EINVAL, "name '%s': use a to z, 0 to 9 and '-', a letter first, at most 31", par->name);
+	code = session_open(par->volume, par->host_map, &s, e);
+	if (code)
+		return code;
+	session_check_state(&s, par->force_dirty);
+	code = report_refuse(&s.report, e);
+	if (!code)
+		code = derive(&s, path, par->name, &m, e);
+	if (!code && !m->name[0])
+		code = err_set(e, -EINVAL, "'%s' gives no usable map name: give one with --name", path);
+	if (!code)
+		code = continue_map(&s, par->previous, m, e);
+	if (!code)
+		code = map_check(m, e);
+	if (!code && par->host_map)
+		code = put_host_map(&s, m, e);
+	if (!code)
+		code = image_write_maps(m, par->maps, par->map_count, e);
+	if (!code)
+		*ret_map = TAKE(m);
+	return code;
+}
+
+int image_derive(const char *volume, const char *path, struct map **ret_map, struct picture *ret_picture, struct err *e)
+{
+	__attribute__((cleanup(auto_session))) struct session s = { 0 };
+	struct freespace_params fp = { .max_extents = 1 };
+	AUTO(freespace) struct freespace *f = NULL;
+	struct freespace_summary summary;
+	AUTO(map) struct map *m = NULL;
+	int code = session_open(volume, false, &s, e);
+
+	if (!code)
+		code = report_refuse(&s.report, e);
+	if (!code)
+		code = derive(&s, path, NULL, &m, e);
+	if (!code && !m->name[0])
+		(void)snprintf(m->name, sizeof(m->name), "image");
+	if (!code)
+		code = continue_map(&s, NULL, m, e);
+	if (!code)
+		code = session_scan(&s, &fp, ret_picture, NULL, &f, &summary, e);
+	if (!code) {
+		picture_add_image(ret_picture, &m->extents);
+		*ret_map = TAKE(m);
+	}
+	return code;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Changing, in memory: all writes of libntfs-3g end in the stage until ntfsvol_commit(). */
+#include "ntfsvol_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of an attribute to ranges of the device, run by run. */
+static int add_unused_block(struct ntfsvol *v, ntfs_attr *allocation, uint64_t at_bytes, struct err *e)
+{
+	struct ntfsvol_ranges *r = &v->unused_index;
+	uint64_t cluster = v->info.cluster_bytes;
+	LCN lcn = ntfs_attr_vcn_to_lcn(allocation, (VCN)(at_bytes / cluster));
+
+	if (lcn < 0)
+		return 0; /* not mapped: then nothing is written there without a new allocation */
+	if (r->count == r->capacity) {
+		size_t capacity = r->capacity ? 2 * r->capacity : 16;
+		void *bigger = realloc(r->items, capacity * sizeof(*r->items));
+
+		if (!bigger)
+			return err_set(e, -ENOMEM, "note unused index blocks: out of memory");
+		r->items = bigger;
+		r->capacity = capacity;
+	}
+	r->items[r->count++] = (struct ntfsvol_range){ (uint64_t)lcn * cluster + at_bytes % cluster,
+						       v->vol->indx_record_size };
+	return 0;
+}
+
+/*
+ * Remembers which blocks of a folder's index nothing refers to now. When libntfs-3g splits a full block into such a one, the
+ * commit may write it before all that refers to it; a block in use must come after.
+ */
+static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
+{
+	ntfs_attr *allocation = ntfs_attr_open(dir, AT_INDEX_ALLOCATION, NTFS_INDEX_I30, 4);
+	AUTO_FREE u8 *bits = NULL;
+	s64 bytes = 0;
+	int code = 0;
+
+	if (!allocation)
+		return 0; /* a small folder lives in its record */
+	bits = ntfs_attr_readall(dir, AT_BITMAP, NTFS_INDEX_I30, 4, &bytes);
+	if (!bits)
+		code = ntfsvol_fail(v, e, "read the index bitmap of MFT record %llu",
+				    (unsigned long long)dir->mft_no);
+	for (uint64_t i = 0; !code && i * v->vol->indx_record_size < (uint64_t)allocation->data_size; i++)
+		if (i / 8 >= (uint64_t)bytes || !(bits[i / 8] >> (i % 8) & 1))
+			code = add_unused_block(v, allocation, i * v->vol->indx_record_size, e);
+	ntfs_attr_close(allocation);
+	return code;
+}
+
+static int close_in(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int code, struct err *e)
+{
+	/* ntfs_inode_close() with the parent open fails with EBUSY and leaves the index entry at size 0 */
+	if (ntfs_inode_close_in_dir(ni, dir) && !code)
+		return ntfsvol_fail(v, e, "close MFT record %llu", (unsigned long long)ni->mft_no);
+	return code;
+}
+
+static int close_dir(struct ntfsvol *v, ntfs_inode *dir, int code, struct err *e)
+{
+	uint64_t record = dir->mft_no;
+
+	if (ntfs_inode_close(dir) && !code)
+		return ntfsvol_fail(v, e, "close folder, MFT record %llu", (unsigned long long)record);
+	return code;
+}
+
+/* A new entry, with its inode open in *ret_ni. The name has passed ntfsvol_lookup(): there is none like it. */
+static int create_entry(struct ntfsvol *v, ntfs_inode *dir, const char *name, mode_t type, ntfs_inode **ret_ni,
+			struct err *e)
+{
+	AUTO_FREE ntfschar *wide = NULL;
+	int len, code = ntfsvol_name(name, strlen(name), &wide, &len, e);
+
+	if (code)
+		return code;
+	v->changed = true;
+	ntfsvol_log_start();
+	errno = 0;
+	*ret_ni = ntfs_create(dir, const_cpu_to_le32(0), wide, (u8)len, type);
+	if (!*ret_ni)
+		return ntfsvol_fail(v, e, "create '%s'", name);
+	(*ret_ni)->flags &= ~(le32)FILE_ATTR_COMPRESSED; /* a compressed parent hands it down */
+	NInoFileNameSetDirty(*ret_ni);
+	ntfs_inode_mark_dirty(*ret_ni);
+	return 0;
+}
+
+/* Opens folder 'path', made with its parents where missing. *ret_dir is the caller's to close. */
+static int open_folder(struct ntfsvol *v, const char *path, bool make, ntfs_inode **ret_dir, struct err *e)
+{
+	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
+	struct ntfsvol_entry entry;
+	struct err own = ERR_INIT;
+	ntfs_inode *up, *ni;
+	int code = ntfsvol_find(v, path, &entry, &own);
+
+	if (!code) {
+		if (!entry.is_dir)
+			return err_refuse(e, "not-a-folder", "'%s' is a file, not a folder: name another path", path);
+		*ret_dir = ntfsvol_inode(v, entry.ref.record, e);
+		if (!*ret_dir)
+			return e ? e->code : -EIO;
+		code = note_unused_blocks(v, *ret_dir, e);
+		return code ? close_dir(v, *ret_dir, code, e) : 0;
+	}
+	if (code != -ENOENT || !make) {
+		if (e)
+			*e = own;
+		return code;
+	}
+	ntfsvol_split(path, parent, name);
+	code = open_folder(v, parent, true, &up, e);
+	if (code)
+		return code;
+	code = create_entry(v, up, name, S_IFDIR, &ni, e);
+	if (code)
+		return close_dir(v, up, code, e);
+	code = close_in(v, ni, up, 0, e);
+	code = close_dir(v, up, code, e);
+	return code ? code : open_folder(v, path, false, ret_dir, e);
+}
+
+int ntfsvol_reserve(struct ntfsvol *v, const struct extent_list *extents, struct err *e)
+{
+	uint64_t cluster = v->info.cluster_bytes, clear = 0, want = extent_list_bytes(extents) / cluster;
+	int code = ntfsvol_count_free(v, extents, &clear, e);
+
+	if (code)
+		return code;
+	if (clear != want)
+		return err_set(e, -EEXIST, "reserve clusters: only %llu of %llu are free",
+			       (unsigned long long)clear, (unsigned long long)want);
+	v->changed = true;
+	ntfsvol_log_start();
+	errno = 0;
+	for (size_t i = 0; i < extents->count; i++)
+		if (ntfs_bitmap_set_run(v->vol->lcnbmp_na, (s64)(extents->items[i].physical_bytes / cluster),
+					(s64)(extents->items[i].length_bytes / cluster)))
+			return ntfsvol_fail(v, e, "reserve extent %zu in $Bitmap", i);
+	v->vol->free_clusters -= (s64)want;
+	return 0;
+}
+
+static runlist_element *make_runlist(const struct extent_list *extents, uint64_t cluster)
+{
+	runlist_element *rl = calloc(extents->count + 1, sizeof(*rl));
+	VCN vcn = 0;
+
+	for (size_t i = 0; rl && i < extents->count; i++) {
+		rl[i].vcn = vcn;
+		rl[i].lcn = (LCN)(extents->items[i].physical_bytes / cluster);
+		rl[i].length = (s64)(extents->items[i].length_bytes / cluster);
+		vcn += rl[i].length;
+	}
+	if (rl) {
+		rl[extents->count].vcn = vcn;
+		rl[extents->count].lcn = LCN_ENOENT;
+	}
+	return rl;
+}
+
+/*
+ * libntfs-3g leaves the initialised size at 0 for clusters that it did not write itself; Windows and ntfs-3g would then read
+ * zeros, and a Windows write would zero what Linux wrote. It is set in the attribute record.
+ */
+static int set_sizes(struct ntfsvol *v, ntfs_inode *ni, uint64_t bytes, struct err *e)
+{
+	ntfs_attr_search_ctx *ctx = ntfs_attr_get_search_ctx(ni, NULL);
+	int code = 0;
+
+	if (!ctx || ntfs_attr_lookup(AT_DATA, AT_UNNAMED, 0, CASE_SENSITIVE, 0, NULL, 0, ctx)) {
+		code = ntfsvol_fail(v, e, "set the sizes of MFT record %llu", (unsigned long long)ni->mft_no);
+	} else {
+		ctx->attr->data_size = ntfsvol_sle64(bytes);
+		ctx->attr->initialized_size = ntfsvol_sle64(bytes);
+		ctx->attr->flags = const_cpu_to_le16(0);
+		ntfs_inode_mark_dirty(ctx->ntfs_ino); /* the record that holds it: with an attribute list, another */
+	}
+	if (ctx)
+		ntfs_attr_put_search_ctx(ctx);
+	return code;
+}
+
+static int set_extents(struct ntfsvol *v, ntfs_inode *ni, const struct extent_list *extents, struct err *e)
+{
+	uint64_t bytes = extent_list_bytes(extents);
+	ntfs_attr *na;
+	int code = 0;
+
+	ntfsvol_log_start();
+	errno = 0;
+	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
+	if (!na || ntfs_attr_force_non_resident(na)) {
+		code = ntfsvol_fail(v, e, "make the data non-resident");
+	} else {
+		free(na->rl);
+		na->rl = make_runlist(extents, v->info.cluster_bytes);
+		na->allocated_size = na->data_size = na->initialized_size = (s64)bytes;
+		NAttrSetFullyMapped(na);
+		ni->data_size = ni->allocated_size = (s64)bytes;
+		if (!na->rl)
+			code = err_set(e, -ENOMEM, "build the run list: out of memory");
+		else if (ntfs_attr_update_mapping_pairs(na, 0))
+			code = ntfsvol_fail(v, e, "write the run list of %zu extents", extents->count);
+	}
+	if (na)
+		ntfs_attr_close(na);
+	if (!code)
+		code = set_sizes(v, ni, bytes, e);
+	NInoFileNameSetDirty(ni);
+	ntfs_inode_mark_dirty(ni);
+	return code;
+}
+
+int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct extent_list *extents,
+			 struct ntfsvol_ref *ret, struct err *e)
+{
+	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
+	struct ntfsvol_entry there;
+	struct ntfsvol_ref ref;
+	ntfs_inode *dir, *ni;
+	int code = ntfsvol_find(v, path, &there, NULL);
+
+	if (!code)
+		return err_set(e, -EEXIST, "'%s' is there already", there.path);
+	ntfsvol_split(path, parent, name);
+	code = open_folder(v, parent, true, &dir, e);
+	if (code)
+		return code;
+	code = create_entry(v, dir, name, S_IFREG, &ni, e);
+	if (code)
+		return close_dir(v, dir, code, e);
+	/* cleaners, indexers and people's eyes pass by what is hidden, of the system and read-only */
+	ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM | FILE_ATTR_READONLY | FILE_ATTR_NOT_CONTENT_INDEXED;
+	code = set_extents(v, ni, extents, e);
+	ref = (struct ntfsvol_ref){ ni->mft_no, le16_to_cpu(ni->mrec->sequence_number) };
+	code = close_in(v, ni, dir, code, e);
+	code = close_dir(v, dir, code, e);
+	if (!code)
+		*ret = ref;
+	return code;
+}
+
+int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e)
+{
+	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
+	struct ntfsvol_entry there;
+	ntfs_inode *dir, *ni;
+	ntfs_attr *na;
+	int code = ntfsvol_find(v, path, &there, NULL);
+
+	if (!code) {
+		code = ntfsvol_remove(v, there.path, e);
+		if (code)
+			return code;
+	}
+	ntfsvol_split(path, parent, name);
+	code = open_folder(v, parent, true, &dir, e);
+	if (code)
+		return code;
+	code = create_entry(v, dir, name, S_IFREG, &ni, e);
+	if (code)
+		return close_dir(v, dir, code, e);
+	if (hidden)
+		ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM;
+	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
+	if (!na || ntfs_attr_pwrite(na, 0, (s64)n, bytes) != (s64)n)
+		code = ntfsvol_fail(v, e, "write '%s'", path);
+	if (na)
+		ntfs_attr_close(na);
+	code = close_in(v, ni, dir, code, e);
+	return close_dir(v, dir, code, e);
+}
+
+int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)
+{
+	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
+	AUTO_FREE ntfschar *wide = NULL;
+	struct ntfsvol_entry entry;
+	ntfs_inode *dir, *ni;
+	int len, code = ntfsvol_find(v, path, &entry, e);
+
+	if (code)
+		return code;
+	ntfsvol_split(entry.path, parent, name);
+	code = ntfsvol_name(name, strlen(name), &wide, &len, e);
+	if (!code)
+		code = open_folder(v, parent, false, &dir, e);
+	if (code)
+		return code;
+	ni = ntfsvol_inode(v, entry.ref.record, e);
+	if (!ni)
+		return close_dir(v, dir, e ? e->code : -EIO, e);
+	if (entry.is_dir && ntfs_check_empty_dir(ni)) {
+		code = err_set(e, -ENOTEMPTY, "folder '%s' is not empty", entry.path);
+		(void)ntfs_inode_close(ni); /* unchanged: nothing to lose */
+		return close_dir(v, dir, code, e);
+	}
+	v->changed = v->freed_something = true;
+	ntfsvol_log_start();
+	errno = 0;
+	if (ntfs_delete(v->vol, NULL, ni, dir, wide, (u8)len)) /* closes both, whatever happens */
+		return ntfsvol_fail(v, e, "remove '%s'", entry.path);
+	return 0;
+}
