@@ -33,6 +33,7 @@ LIB_SRC     := $(sort $(wildcard src/*.c))
 DISK_SRC    := $(sort $(wildcard installer/*.c))
 UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
 PRELOAD_SRC := $(sort $(wildcard tests/*/*shim*.c))
+ALLOC_SRC   := $(wildcard tests/fault/alloc/allocfail.c)
 FUZZ_SRC    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 REPLAY_SRC  := $(wildcard tests/fuzz/replay.c)
 VM_SRC      := $(sort $(wildcard tests/vm/*.c))
@@ -48,8 +49,10 @@ UNIT     := $(call bin,$(UNIT_SRC))
 TOOLS    := $(call bin,$(TOOL_SRC))
 VM_TOOLS := $(patsubst tests/vm/%.c,$(BUILD)/tests/%,$(VM_SRC))
 PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
+ALLOC    := $(if $(ALLOC_SRC),$(BUILD)/tests/fault/wubi-disk-allocfail)
+WRAPPED  := malloc calloc realloc reallocarray strdup strndup vasprintf asprintf open_memstream
 REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
-ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC))
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(ALLOC_SRC))
 
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
 DEPS := bats bsdextrautils ca-certificates clang clang-tidy cppcheck dmsetup dosfstools e2fsprogs exfatprogs fdisk fuse3 \
@@ -70,7 +73,7 @@ demo: deps
 	@$(SUBMAKE) all
 	@BUILD=$(abspath $(BUILD)) tests/demo.sh
 
-test-programs: all $(UNIT) $(TOOLS) $(VM_TOOLS) $(PRELOADS) $(REPLAYS)
+test-programs: all $(UNIT) $(TOOLS) $(VM_TOOLS) $(PRELOADS) $(ALLOC) $(REPLAYS)
 
 # The second make looks again for the libraries that deps has just installed.
 check: deps
@@ -127,6 +130,10 @@ $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 
 $(TOOLS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(LINK) -o $@ $^ $(PKG_LIBS)
+
+# Only our own objects are wrapped, not the libraries: the archive's members are linked one by one.
+$(ALLOC): $(call obj,$(ALLOC_SRC) $(DISK_SRC)) $(LIB)
+	$(LINK) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
 
 # In the guest they are $WUBI_BUILD/tests/NAME.
 $(VM_TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/vm/%.o $(LIB)

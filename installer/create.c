@@ -72,8 +72,8 @@ static int print_created(const struct options *o, const struct map *m)
 	if (o->quiet)
 		return OUTPUT_DONE;
 	output_print(stdout, "\ncreated and verified %s: %s, %zu extent%s, %s\n", m->image,
-		     num_format_bytes(m->size_bytes, size), m->extents.count, m->extents.count == 1 ? "" : "s",
-		     m->fs_type);
+		     num_format_bytes(m->size_bytes, size), m->extents.count,
+		     m->extents.count == 1 ? "" : "s", m->fs_type);
 	for (size_t i = 0; i < o->maps.count; i++)
 		output_print(stdout, "map: %s\n", o->maps.items[i]);
 	if (o->maps.count == 0 && o->no_host_map)

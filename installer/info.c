@@ -18,7 +18,8 @@ static int refuse(const struct options *o, const struct image_info *info)
 	struct err e = ERR_INIT;
 
 	if (report_refuse(&info->report, &e) == 0)
-		(void)err_refuse(&e, "not-ntfs", "'%s' holds no NTFS volume that can be read", o->operands[0]);
+		(void)err_refuse(&e, "not-ntfs", "'%s' holds no NTFS volume that can be read",
+				 o->operands[0]);
 	return output_fail(o, &e, &info->report);
 }
 

@@ -62,7 +62,7 @@ static int run_action(const struct options *o)
 		break;
 	}
 	/* a verb that may write ends by itself, so that no commit is cut in two; the others can just go */
-	signals_install(o->verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_INFO));
+	signals_install(!(o->verb & (VERB_VERIFY | VERB_SHOW | VERB_TABLE)));
 	return run_verb(o);
 }
 
@@ -73,7 +73,8 @@ int main(int argc, char **argv)
 
 	if (options_parse(argc, argv, &o, &e)) {
 		output_print(stderr, "wubi-disk: %s\n", e.text);
-		output_print(stderr, "try 'wubi-disk %s%s--help'\n", options_verb_name(o.verb), o.verb ? " " : "");
+		output_print(stderr, "try 'wubi-disk %s%s--help'\n", options_verb_name(o.verb),
+			     o.verb ? " " : "");
 		return OUTPUT_USAGE;
 	}
 	return output_finish(run_action(&o));

@@ -104,7 +104,8 @@ static int take_option(size_t index, struct options *o, uint32_t *seen, struct e
 	int r;
 
 	if (o->verb != VERB_NONE && !(row->verbs & (unsigned)o->verb))
-		return err_set(e, -EINVAL, "option '--%s' is not for '%s'", row->name, options_verb_name(o->verb));
+		return err_set(e, -EINVAL, "option '--%s' is not for '%s'", row->name,
+			       options_verb_name(o->verb));
 	if (o->verb == VERB_NONE && row->kind != ROW_ACTION)
 		return err_set(e, -EINVAL, "option '--%s' goes behind the verb", row->name);
 	if ((*seen & bit) && o->verb != VERB_NONE && !(row->repeat & (unsigned)o->verb))
@@ -118,8 +119,8 @@ static int take_option(size_t index, struct options *o, uint32_t *seen, struct e
 static int name_bad_option(int c, char **argv, struct err *e)
 {
 	if (optopt > 0 && optopt < ROW_VALUE_BASE)
-		return err_set(e, -EINVAL, c == ':' ? "option '-%c' needs an argument" : "unknown option '-%c'",
-			       optopt);
+		return err_set(e, -EINVAL, c == ':' ? "option '-%c' needs an argument" :
+			       "unknown option '-%c'", optopt);
 	if (c == ':')
 		return err_set(e, -EINVAL, "option '%s' needs an argument", argv[optind - 1]);
 	if (optopt >= ROW_VALUE_BASE)
@@ -201,8 +202,8 @@ static int check_label(const struct options *o, struct err *e)
 	if (o->fs && !strcmp(o->fs, "none"))
 		return err_set(e, -EINVAL, "option '--label' needs a file system, but --fs is 'none'");
 	if (strlen(o->label) > max)
-		return err_set(e, -EINVAL, "option '--label': '%s' is longer than the %zu bytes that %s allows",
-			       o->label, max, swap ? "swap" : "ext4");
+		return err_set(e, -EINVAL, "option '--label': '%s' is longer than the %zu bytes that %s "
+			       "allows", o->label, max, swap ? "swap" : "ext4");
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * options - the command line of wubi-disk. One row an option, one row a verb; parsing, --help, the hidden --list-options
- * and the usage checks come from the rows. Parses only: no file is looked at.
+ * options - the command line of wubi-disk. One row an option, one row a verb; parsing, --help, the hidden
+ * --list-options and the usage checks come from the rows. Parses only: no file is looked at.
  */
 #ifndef WUBI_OPTIONS_H
 #define WUBI_OPTIONS_H
@@ -32,7 +32,12 @@ enum verb {
 
 enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_LIST, OPTIONS_TEST };
 
-enum options_progress { OPTIONS_PROGRESS_AUTO, OPTIONS_PROGRESS_PLAIN, OPTIONS_PROGRESS_JSON, OPTIONS_PROGRESS_NONE };
+enum options_progress {
+	OPTIONS_PROGRESS_AUTO,
+	OPTIONS_PROGRESS_PLAIN,
+	OPTIONS_PROGRESS_JSON,
+	OPTIONS_PROGRESS_NONE,
+};
 
 struct options_list {
 	const char *items[OPTIONS_LIST_MAX];
@@ -75,7 +80,7 @@ const char *options_verb_name(enum verb v);
 /* --help: of one verb, or of the program for VERB_NONE. At most 80 columns. */
 void options_help(enum verb v, FILE *f);
 
-/* --list-options: a line "VERB --long -s ARG" for each verb and option it allows; '-' where there is no short or argument. */
+/* --list-options: a line "VERB --long -s ARG" for each verb and option it allows; '-' stands for none. */
 void options_list_all(FILE *f);
 
 /* --test-args: what was understood, a line 'key value' each. */

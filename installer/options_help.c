@@ -70,8 +70,9 @@ static void help_verb(const struct verb_row *row, FILE *f)
 static void help_program(FILE *f)
 {
 	(void)fputs("Usage: wubi-disk VERB [ARGUMENT]... [OPTION]...\n\n", f);
-	print_wrapped(f, "Makes and keeps disk images for Linux on an NTFS volume that is not mounted, and maps of where "
-		      "their bytes lie. VOLUME is a block device, or a plain file that holds NTFS.", 0, 0);
+	print_wrapped(f, "Makes and keeps disk images for Linux on an NTFS volume that is not mounted, "
+		      "and maps of where their bytes lie. VOLUME is a block device, or a plain file that "
+		      "holds NTFS.", 0, 0);
 	(void)fputs("\nVerbs:\n", f);
 	for (size_t i = 0; i < verb_rows_count; i++) {
 		const struct verb_row *row = &verb_rows[i];
@@ -135,7 +136,8 @@ static void dump_row(const struct options *o, const struct option_row *row, FILE
 	case ROW_SIZE:
 	case ROW_COUNT:
 		if (*(const uint64_t *)(const void *)field)
-			(void)fprintf(f, "%s %" PRIu64 "\n", row->name, *(const uint64_t *)(const void *)field);
+			(void)fprintf(f, "%s %" PRIu64 "\n", row->name,
+				      *(const uint64_t *)(const void *)field);
 		break;
 	case ROW_ACTION:
 		break;

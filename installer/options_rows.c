@@ -95,7 +95,8 @@ const struct option_row option_rows[] = {
 	{ "dry-run", 0, NULL, "check everything and show what would be done, but write nothing",
 	  VERBS_THAT_CHANGE, 0, 0, ROW_FLAG, FIELD(dry_run), NULL },
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
-	  "on standard error", VERB_CREATE | VERB_INFO, 0, 0, ROW_TEXT, FIELD(progress_text), check_progress },
+	  "on standard error",
+	  VERB_CREATE | VERB_INFO, 0, 0, ROW_TEXT, FIELD(progress_text), check_progress },
 	{ "json", 'j', NULL, "one JSON value on standard output instead of text",
 	  VERB_ALL, 0, 0, ROW_FLAG, FIELD(json), NULL },
 	{ "quiet", 'q', NULL, "no report, picture or progress; errors are still told",
@@ -114,13 +115,13 @@ const struct verb_row verb_rows[] = {
 	{ VERB_INFO, "info", "VOLUME", 1, 1, "what the volume is, its state, its free space, its images",
 	  "Reads only. VOLUME is a block device, or a plain file that holds NTFS." },
 	{ VERB_CREATE, "create", "VOLUME", 1, 1, "make an image and its map",
-	  "Checks everything first and shows what it found; writes nothing until all of it passes. The volume must "
-	  "not be mounted, hibernated, under Fast Startup, or due for chkdsk." },
+	  "Checks everything first and shows what it found; writes nothing until all of it passes. The "
+	  "volume must not be mounted, hibernated, under Fast Startup, or due for chkdsk." },
 	{ VERB_MAP, "map", "VOLUME", 1, 1, "write the map of an image that exists",
 	  "Derives the map from the volume's MFT. With --map FILE the new map keeps that one's id." },
 	{ VERB_VERIFY, "verify", "VOLUME...", 1, OPTIONS_OPERANDS_MAX, "is a map still true for a volume?",
-	  "Reads only. Exit status 0 is 'match', 3 any other verdict, 1 that it could not be told. Of several "
-	  "volumes the one that fits is found; two that fit are 'ambiguous'." },
+	  "Reads only. Exit status 0 is 'match', 3 any other verdict, 1 that it could not be told. Of "
+	  "several volumes the one that fits is found; two that fit are 'ambiguous'." },
 	{ VERB_SHOW, "show", "[VOLUME]", 0, 1, "the extents as a table and a picture",
 	  "From a map (--map FILE), from the volume, or from both: the map's extents over the volume's free "
 	  "space." },
@@ -131,7 +132,8 @@ const struct verb_row verb_rows[] = {
 	{ VERB_DETACH, "detach", "NAME", 1, 1, "remove /dev/mapper/wubi-NAME",
 	  "Refuses while the device is in use." },
 	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
-	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs --yes." },
+	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
+	  "--yes." },
 };
 
 const size_t verb_rows_count = sizeof(verb_rows) / sizeof(verb_rows[0]);

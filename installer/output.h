@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * output - what wubi-disk prints: results on stdout (text, or one JSON value), 'wubi-disk: context: reason' on stderr.
+ * output - what wubi-disk prints: results on stdout (text, or one JSON value), and on stderr
+ * 'wubi-disk: context: reason'.
  *
- * Names that come from a volume can hold anything; output_print() lets no control character through to a terminal.
+ * Names that come from a volume can hold anything; output_print() lets no control character through.
  */
 #ifndef WUBI_OUTPUT_H
 #define WUBI_OUTPUT_H
@@ -30,13 +31,16 @@ enum output_status {
 /* printf to f; every control character but newline becomes '?'. */
 void output_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Flushes stdout. Returns status, or OUTPUT_FAILED, told on stderr, when what was printed did not all arrive. */
+/* Flushes stdout. Returns status, or OUTPUT_FAILED, told on stderr, when not all that was printed arrived. */
 int output_finish(int status);
 
 /* Did all that was printed so far arrive? For results that must be out before something is written. */
 int output_flush(struct err *e);
 
-/* Tells a failure, refusal or interruption on stderr, and with --json on stdout too. findings may be NULL. Returns the status. */
+/*
+ * Tells a failure, refusal or interruption on stderr, and with --json on stdout too. findings may be NULL.
+ * Returns the exit status.
+ */
 int output_fail(const struct options *o, const struct err *e, const struct report *findings);
 
 /* Prints root on stdout and frees it. Returns OUTPUT_DONE, or OUTPUT_FAILED, told on stderr. */

@@ -62,12 +62,13 @@ static void print_volume(FILE *f, const char *name, const struct blockdev_info *
 	if (*device->model || *device->disk_serial)
 		output_print(f, ROW "%s %s\n", "disk", device->model, device->disk_serial);
 	if (*device->partuuid)
-		output_print(f, ROW "PARTUUID %s, byte %" PRIu64 " of the disk\n", "partition", device->partuuid,
-			     device->disk_offset_bytes);
+		output_print(f, ROW "PARTUUID %s, byte %" PRIu64 " of the disk\n", "partition",
+			     device->partuuid, device->disk_offset_bytes);
 	output_print(f, ROW "%s\n", "label", *volume->label ? volume->label : "(none)");
 	output_print(f, ROW "%016" PRIx64 "\n", "serial", volume->serial);
 	output_print(f, ROW "%s, clusters of %" PRIu32 " and sectors of %" PRIu32 " bytes\n", "size",
-		     num_format_bytes(volume->total_bytes, size), volume->cluster_bytes, volume->sector_bytes);
+		     num_format_bytes(volume->total_bytes, size), volume->cluster_bytes,
+		     volume->sector_bytes);
 	print_state(f, &volume->state);
 }
 
@@ -76,7 +77,8 @@ static void print_free(FILE *f, const struct freespace_summary *s, uint64_t clus
 	char text[NUM_BYTES_TEXT];
 
 	output_print(f, ROW "%s in %" PRIu64 " run%s\n", "free",
-		     num_format_bytes(s->free_clusters * cluster_bytes, text), s->free_runs, plural(s->free_runs));
+		     num_format_bytes(s->free_clusters * cluster_bytes, text), s->free_runs,
+		     plural(s->free_runs));
 	for (size_t i = 0; i < s->top_count && i < 3; i++)
 		output_print(f, ROW "%s at byte %" PRIu64 "\n", i ? "" : "largest runs",
 			     num_format_bytes(s->top[i].clusters * cluster_bytes, text),
@@ -94,8 +96,8 @@ static void print_images(FILE *f, const struct image_info *info)
 
 		output_print(f, ROW "%s\n", i ? "" : "images", image->path);
 		output_print(f, ROW "  %s in %" PRIu64 " extent%s, %s %s\n", "",
-			     num_format_bytes(image->size_bytes, size), image->extents, plural(image->extents),
-			     image->fs_type, image->fs_uuid);
+			     num_format_bytes(image->size_bytes, size), image->extents,
+			     plural(image->extents), image->fs_type, image->fs_uuid);
 	}
 }
 
@@ -124,6 +126,7 @@ void output_plan_text(FILE *f, const char *volume, const struct image_plan *plan
 	if (plan->extents.count == 0)
 		return;
 	output_print(f, ROW "%s, %s in %zu extent%s\n\n", "image", plan->path,
-		     num_format_bytes(plan->size_bytes, size), plan->extents.count, plural(plan->extents.count));
+		     num_format_bytes(plan->size_bytes, size), plan->extents.count,
+		     plural(plan->extents.count));
 	output_extents_text(f, &plan->extents);
 }

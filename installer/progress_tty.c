@@ -68,7 +68,7 @@ static void show_json(const struct sample *s)
 	jsonout_add_u64(line, "total_bytes", s->total);
 	jsonout_add_u64(line, "bytes_per_second", s->rate);
 	jsonout_add_u64(line, "seconds_left", s->left_s);
-	(void)jsonout_print(line, stderr, NULL); /* progress that cannot be shown is no reason to stop the work */
+	(void)jsonout_print(line, stderr, NULL); /* work goes on when it cannot be shown */
 	(void)fflush(stderr);
 }
 

@@ -10,7 +10,7 @@
 #include "progress.h"
 
 struct progress_tty {
-	struct progress progress; /* hand this one to the library; its ctx is this struct, which must not move */
+	struct progress progress; /* for the library; its ctx is this struct, which must not move */
 	enum options_progress mode; /* AUTO: a terminal */
 	char phase[64];
 	int64_t phase_start_ms;

@@ -33,8 +33,8 @@ static int confirm(const struct options *o, const char *path, uint64_t bytes, st
 	int r;
 
 	output_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
-		     "Type 'yes', or the path of the image, to remove it: ", path, num_format_bytes(bytes, size),
-		     o->operands[0]);
+		     "Type 'yes', or the path of the image, to remove it: ", path,
+		     num_format_bytes(bytes, size), o->operands[0]);
 	r = read_answer(answer, sizeof(answer), e);
 	if (r)
 		return r;
@@ -71,8 +71,8 @@ int verb_remove(const struct options *o)
 	int r;
 
 	if (ask && !isatty(STDIN_FILENO)) {
-		output_print(stderr, "wubi-disk: remove: there is no terminal to ask on: use --yes to remove %s\n",
-			     path);
+		output_print(stderr, "wubi-disk: remove: there is no terminal to ask on: use --yes to remove "
+			     "'%s'\n", path);
 		return OUTPUT_USAGE;
 	}
 	r = image_remove(o->operands[0], path, true, &bytes, &e);

@@ -6,7 +6,7 @@
 #include "output.h"
 #include "verbs.h"
 
-/* The map's extents over the free space that the volume has now; the images that the volume knows are left out. */
+/* The map's extents over the volume's free space; the images that the volume has now are left out. */
 static int picture_of_both(const char *volume, const struct map *m, struct picture *ret, struct err *e)
 {
 	struct image_info info;

@@ -29,7 +29,7 @@ void signals_install(bool deferred)
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = deferred ? remember : leave;
 	action.sa_flags = SA_RESTART;
-	(void)sigemptyset(&action.sa_mask); /* cannot fail for a valid pointer, nor can sigaction() for these numbers */
+	(void)sigemptyset(&action.sa_mask); /* cannot fail, nor can sigaction() for these numbers */
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		/* nohup(1) and shells with background jobs have them ignored: that stays */
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)

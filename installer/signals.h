@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * deferred: the signals set a flag, which progress steps look at. A commit has no such step, so that it always ends.
- * Not deferred: the process exits with status 4 at once. Either way SIGPIPE is ignored: a closed pipe is a write error.
+ * deferred: the signals set a flag, which progress steps look at. A commit has no such step: it always ends.
+ * Not deferred: the process exits with status 4 at once. SIGPIPE is ignored: a closed pipe is a write error.
  */
 void signals_install(bool deferred);
 

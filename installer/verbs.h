@@ -15,7 +15,7 @@ int verb_attach(const struct options *o);
 int verb_detach(const struct options *o);
 int verb_remove(const struct options *o);
 
-/* The image that the options name: --image, else the default place for --name, else for "root". buf is used for it. */
+/* The image that the options name: --image, else the default place for --name or "root", made in buf. */
 const char *verb_image_path(const struct options *o, char *buf);
 
 #endif

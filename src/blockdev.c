@@ -91,11 +91,13 @@ static int blockdev_signatures(blkid_probe pr, const char *name, char fs_type[32
 	if (blkid_probe_enable_superblocks(pr, 1) != 0 ||
 	    blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE) != 0)
 		return blockdev_blkid_error(name, "look for signatures", e);
-	while ((rc = blkid_do_probe(pr)) == 0) {
+	while (errno = 0, (rc = blkid_do_probe(pr)) == 0) {
 		char type[32] = "", usage[16] = "";
 
 		blockdev_value(pr, "TYPE", type, sizeof(type));
 		blockdev_value(pr, "USAGE", usage, sizeof(usage));
+		if (type[0] == '\0' || usage[0] == '\0') /* no memory for them */
+			return err_set(e, -ENOMEM, "'%s': look for signatures: out of memory", name);
 		if (strcmp(usage, "raid") == 0) {
 			if (raid_type[0] == '\0')
 				blockdev_copy(raid_type, 32, type);
@@ -103,8 +105,10 @@ static int blockdev_signatures(blkid_probe pr, const char *name, char fs_type[32
 			blockdev_copy(fs_type, 32, type);
 		}
 	}
+	if (rc < 0)
+		return blockdev_blkid_error(name, "look for signatures", e);
 	(void)blkid_probe_enable_superblocks(pr, 0); /* cannot fail: it was enabled */
-	return rc < 0 ? blockdev_blkid_error(name, "look for signatures", e) : 0;
+	return 0;
 }
 
 static uint32_t blockdev_le32(const uint8_t *p)
@@ -156,6 +160,22 @@ static unsigned blockdev_kernel_partitions(dev_t dev)
 	return count;
 }
 
+/* The table's partitions, owned by the probe; NULL if there is no table. */
+static int blockdev_partitions(blkid_probe pr, const char *name, blkid_partlist *ret, struct err *e)
+{
+	int rc;
+
+	errno = 0;
+	if (blkid_probe_enable_partitions(pr, 1) != 0 || (rc = blkid_do_fullprobe(pr)) < 0)
+		return blockdev_blkid_error(name, "look for partitions", e);
+	*ret = NULL;
+	if (rc != 0)
+		return 0;
+	/* NULL is its word for both nothing and failure, but something was found just now */
+	*ret = blkid_probe_get_partitions(pr);
+	return *ret != NULL ? 0 : blockdev_blkid_error(name, "look for partitions", e);
+}
+
 /* A partition table inside the volume. Only what Windows disks have: other types are heuristics on NTFS's boot code. */
 static int blockdev_table(blkid_probe pr, const struct blkio *io, dev_t dev, struct blockdev_info *info, struct err *e)
 {
@@ -163,11 +183,10 @@ static int blockdev_table(blkid_probe pr, const struct blkio *io, dev_t dev, str
 	blkid_partlist list = NULL;
 	uint8_t sector[512] = { 0 };
 	int entries = 0;
+	int rc = blockdev_partitions(pr, io->name, &list, e);
 
-	errno = 0;
-	if (blkid_probe_enable_partitions(pr, 1) != 0)
-		return blockdev_blkid_error(io->name, "look for partitions", e);
-	list = blkid_probe_get_partitions(pr);
+	if (rc != 0)
+		return rc;
 	if (list != NULL && blkid_partlist_get_table(list) != NULL) {
 		type = blkid_parttable_get_type(blkid_partlist_get_table(list));
 		entries = blkid_partlist_numof_partitions(list);
@@ -178,8 +197,7 @@ static int blockdev_table(blkid_probe pr, const struct blkio *io, dev_t dev, str
 		return 0;
 	}
 	if (io->size_bytes >= sizeof(sector)) {
-		int rc = blkio_read(io, 0, sector, sizeof(sector), e);
-
+		rc = blkio_read(io, 0, sector, sizeof(sector), e);
 		if (rc != 0)
 			return rc;
 	}
@@ -200,6 +218,8 @@ static int blockdev_entry(blkid_probe pr, const char *name, struct blockdev_info
 	blockdev_value(pr, "PART_ENTRY_UUID", info->partuuid, sizeof(info->partuuid));
 	blockdev_value(pr, "PART_ENTRY_TYPE", info->part_type, sizeof(info->part_type));
 	blockdev_value(pr, "PART_ENTRY_NAME", info->part_label, sizeof(info->part_label));
+	if (info->part_type[0] == '\0' && blkid_probe_has_value(pr, "PART_ENTRY_NUMBER")) /* no memory for it */
+		return err_set(e, -ENOMEM, "'%s': look for the partition's table entry: out of memory", name);
 	return 0;
 }
 
@@ -207,15 +227,15 @@ static int blockdev_entry(blkid_probe pr, const char *name, struct blockdev_info
  * The kernel's LDM parser makes partitions of a dynamic disk's volumes: no table entry starts where they do, but the
  * one they lie in tells what they are.
  */
-static void blockdev_containing(blkid_probe pr, struct blockdev_info *info)
+static int blockdev_containing(blkid_probe pr, const char *disk_path, struct blockdev_info *info, struct err *e)
 {
 	blkid_partlist list = NULL;
 	uint64_t at = info->disk_offset_bytes / BLOCKDEV_SECTOR;
+	int rc = blockdev_partitions(pr, disk_path, &list, e);
 	int n;
 
-	if (blkid_probe_enable_partitions(pr, 1) != 0)
-		return;
-	list = blkid_probe_get_partitions(pr);
+	if (rc != 0)
+		return rc;
 	n = list != NULL ? blkid_partlist_numof_partitions(list) : 0;
 	for (int i = 0; i < n; i++) {
 		blkid_partition part = blkid_partlist_get_partition(list, i);
@@ -231,6 +251,7 @@ static void blockdev_containing(blkid_probe pr, struct blockdev_info *info)
 			(void)snprintf(info->part_type, sizeof(info->part_type), "0x%x",
 				       (unsigned)blkid_partition_get_type(part)); /* fits */
 	}
+	return 0;
 }
 
 /* What the disk around a partition says: a RAID set of whole disks has its signature there. */
@@ -258,7 +279,7 @@ static int blockdev_disk(const char *name, dev_t dev, struct blockdev_info *info
 	if (rc == 0)
 		rc = blockdev_signatures(pr, disk_path, NULL, info->raid_type, e);
 	if (rc == 0 && info->part_type[0] == '\0' && sysfs_is_partition(dev))
-		blockdev_containing(pr, info);
+		rc = blockdev_containing(pr, disk_path, info, e);
 	return rc;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text that was cut in the middle of a UTF-8 character is no text for JSON: cut before that character. */
+/* Half a UTF-8 character at a cut end is nothing that JSON can hold: it goes too. */
 static void trim_utf8_tail(char *text)
 {
 	size_t n = strlen(text);
@@ -30,7 +30,8 @@ static void trim_utf8_tail(char *text)
 }
 
 /* Through a second buffer: an argument may be the old text itself. */
-static void put_text(struct err *e, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+static void put_text(struct err *e, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 static void put_text(struct err *e, const char *fmt, va_list ap)
 {
 	char text[sizeof(e->text)];
@@ -68,7 +69,8 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 
 int err_errno(struct err *e, const char *fmt, ...)
 {
-	int saved = errno ? errno : EIO; /* a caller that fails without errno must not look like success */
+	int saved = errno ? errno
+			  : EIO; /* a caller that fails without errno must not look like success */
 	va_list ap;
 
 	if (!e)
@@ -110,7 +112,8 @@ int err_refuse(struct err *e, const char *reason, const char *fmt, ...)
 
 	if (!e)
 		return -EPERM;
-	(void)snprintf(copy, sizeof(copy), "%s", reason); /* may be e->reason itself; a longer one is cut */
+	(void)snprintf(copy, sizeof(copy), "%s",
+		       reason); /* may be e->reason itself; a longer one is cut */
 	va_start(ap, fmt);
 	put_text(e, fmt, ap);
 	va_end(ap);

@@ -30,7 +30,8 @@ static int reserve_one(struct extent_list *l, struct err *e)
 	return 0;
 }
 
-int extent_list_append(struct extent_list *l, uint64_t physical_bytes, uint64_t length_bytes, struct err *e)
+int extent_list_append(struct extent_list *l, uint64_t physical_bytes, uint64_t length_bytes,
+		       struct err *e)
 {
 	struct extent x = { 0, physical_bytes, length_bytes };
 	struct extent *last = l->count ? &l->items[l->count - 1] : NULL;
@@ -40,8 +41,10 @@ int extent_list_append(struct extent_list *l, uint64_t physical_bytes, uint64_t 
 		return 0;
 	if (last && num_add(last->logical_bytes, last->length_bytes, &x.logical_bytes) < 0)
 		return err_set(e, -EOVERFLOW, "the extents are longer than 2^64 bytes");
-	if (num_add(physical_bytes, length_bytes, &end) < 0 || num_add(x.logical_bytes, length_bytes, &end) < 0)
-		return err_set(e, -EOVERFLOW, "extent at %" PRIu64 " of %" PRIu64 " bytes ends beyond 2^64 bytes",
+	if (num_add(physical_bytes, length_bytes, &end) < 0 ||
+	    num_add(x.logical_bytes, length_bytes, &end) < 0)
+		return err_set(e, -EOVERFLOW,
+			       "extent at %" PRIu64 " of %" PRIu64 " bytes ends beyond 2^64 bytes",
 			       physical_bytes, length_bytes);
 	if (last && physical_end(last) == physical_bytes) {
 		last->length_bytes += length_bytes;
@@ -93,7 +96,8 @@ static int compare_physical(const void *a, const void *b)
 }
 
 /* Pointers to the extents that are not empty, by physical place. *ret is the caller's, free(). */
-static int sort_by_place(const struct extent_list *l, const struct extent ***ret, size_t *ret_n, struct err *e)
+static int sort_by_place(const struct extent_list *l, const struct extent ***ret, size_t *ret_n,
+			 struct err *e)
 {
 	const struct extent **sorted = reallocarray(NULL, l->count ? l->count : 1, sizeof(*sorted));
 	size_t n = 0;
@@ -120,15 +124,17 @@ static int check_disjoint(const struct extent_list *l, struct err *e)
 		return r;
 	for (size_t i = 1; i < n; i++) {
 		if (physical_end(sorted[i - 1]) > sorted[i]->physical_bytes)
-			return err_set(e, -EINVAL, "extents %zu and %zu overlap at byte %" PRIu64 " of the partition",
-				       (size_t)(sorted[i - 1] - l->items), (size_t)(sorted[i] - l->items),
-				       sorted[i]->physical_bytes);
+			return err_set(e, -EINVAL,
+				       "extents %zu and %zu overlap at byte %" PRIu64 " of the "
+										      "partition",
+				       (size_t)(sorted[i - 1] - l->items),
+				       (size_t)(sorted[i] - l->items), sorted[i]->physical_bytes);
 	}
 	return 0;
 }
 
-static int check_one(const struct extent_list *l, size_t i, uint64_t device_bytes, uint32_t align_bytes,
-		     struct err *e)
+static int check_one(const struct extent_list *l, size_t i, uint64_t device_bytes,
+		     uint32_t align_bytes, struct err *e)
 {
 	const struct extent *x = &l->items[i];
 	const struct extent *before = i ? x - 1 : NULL;
@@ -138,21 +144,28 @@ static int check_one(const struct extent_list *l, size_t i, uint64_t device_byte
 	if (x->length_bytes == 0)
 		return err_set(e, -EINVAL, "extent %zu is empty", i);
 	if ((x->logical_bytes | x->physical_bytes | x->length_bytes) & (align_bytes - 1))
-		return err_set(e, -EINVAL, "extent %zu is not aligned to %" PRIu32 " bytes", i, align_bytes);
+		return err_set(e, -EINVAL, "extent %zu is not aligned to %" PRIu32 " bytes", i,
+			       align_bytes);
 	if (x->logical_bytes != expected)
-		return err_set(e, -EINVAL, "extent %zu starts at byte %" PRIu64 " of the file instead of %" PRIu64 " (%s)",
-			       i, x->logical_bytes, expected, x->logical_bytes > expected ? "a hole" : "an overlap");
+		return err_set(e, -EINVAL,
+			       "extent %zu starts at byte %" PRIu64 " of the file instead of "
+								    "%" PRIu64 " (%s)",
+			       i, x->logical_bytes, expected,
+			       x->logical_bytes > expected ? "a hole" : "an overlap");
 	if (num_add(x->physical_bytes, x->length_bytes, &end) < 0 || end > device_bytes)
-		return err_set(e, -EINVAL, "extent %zu ends beyond the partition's %" PRIu64 " bytes", i, device_bytes);
+		return err_set(e, -EINVAL,
+			       "extent %zu ends beyond the partition's %" PRIu64 " bytes", i,
+			       device_bytes);
 	if (num_add(x->logical_bytes, x->length_bytes, &end) < 0)
 		return err_set(e, -EINVAL, "extent %zu ends beyond 2^64 bytes of the file", i);
 	if (before && physical_end(before) == x->physical_bytes)
-		return err_set(e, -EINVAL, "extents %zu and %zu touch but are not merged", i - 1, i);
+		return err_set(e, -EINVAL, "extents %zu and %zu touch but are not merged", i - 1,
+			       i);
 	return 0;
 }
 
-int extent_list_check(const struct extent_list *l, uint64_t file_bytes, uint64_t device_bytes, uint32_t align_bytes,
-		      struct err *e)
+int extent_list_check(const struct extent_list *l, uint64_t file_bytes, uint64_t device_bytes,
+		      uint32_t align_bytes, struct err *e)
 {
 	int r;
 
@@ -166,7 +179,8 @@ int extent_list_check(const struct extent_list *l, uint64_t file_bytes, uint64_t
 			return r;
 	}
 	if (extent_list_bytes(l) != file_bytes)
-		return err_set(e, -EINVAL, "extents 0 to %zu add up to %" PRIu64 " bytes instead of %" PRIu64,
+		return err_set(e, -EINVAL,
+			       "extents 0 to %zu add up to %" PRIu64 " bytes instead of %" PRIu64,
 			       l->count - 1, extent_list_bytes(l), file_bytes);
 	return check_disjoint(l, e);
 }
@@ -179,8 +193,8 @@ bool extent_list_equal(const struct extent_list *a, const struct extent_list *b)
 		const struct extent *x = &a->items[i];
 		const struct extent *y = &b->items[i];
 
-		if (x->logical_bytes != y->logical_bytes || x->physical_bytes != y->physical_bytes ||
-		    x->length_bytes != y->length_bytes)
+		if (x->logical_bytes != y->logical_bytes ||
+		    x->physical_bytes != y->physical_bytes || x->length_bytes != y->length_bytes)
 			return false;
 	}
 	return true;
@@ -222,7 +236,8 @@ bool extent_list_find(const struct extent_list *l, uint64_t logical_bytes, struc
 	return true;
 }
 
-int extent_list_overlaps(const struct extent_list *a, const struct extent_list *b, bool *ret, struct err *e)
+int extent_list_overlaps(const struct extent_list *a, const struct extent_list *b, bool *ret,
+			 struct err *e)
 {
 	AUTO_FREE const struct extent **x = NULL;
 	AUTO_FREE const struct extent **y = NULL;

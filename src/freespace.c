@@ -14,14 +14,14 @@
 #define CLUSTER_MAX_BYTES (2u * 1024 * 1024)
 #define NO_RUN UINT64_MAX
 
-/* What an image can take from a set of runs: one run that fits best, or the fewest of the largest. */
+/* What an image can take of a set of runs: the one that fits best, or the fewest, largest. */
 struct tracker {
 	struct cluster_run best;  /* the smallest that holds all; clusters 0: none does */
-	struct cluster_run *heap; /* the smallest first; never more than the largest that are needed */
+	struct cluster_run *heap; /* smallest first; only the largest that are needed */
 	size_t count;
 	size_t capacity;
-	size_t limit;             /* more runs than this are of no use */
-	uint64_t sum_clusters;    /* of the heap */
+	size_t limit;	       /* more runs than this are of no use */
+	uint64_t sum_clusters; /* of the heap */
 };
 
 struct freespace {
@@ -30,14 +30,14 @@ struct freespace {
 	uint64_t want_clusters;
 	freespace_seen_fn *seen;
 	void *seen_ctx;
-	uint64_t next_lcn;        /* of the next bit */
-	uint64_t run_start;       /* of the free stretch that is open, or NO_RUN */
-	size_t avoid_next;        /* entries before it lie behind the scan */
-	struct tracker outside;   /* runs and parts of runs that the MFT zone leaves */
+	uint64_t next_lcn;	/* of the next bit */
+	uint64_t run_start;	/* of the free stretch that is open, or NO_RUN */
+	size_t avoid_next;	/* entries before it lie behind the scan */
+	struct tracker outside; /* runs and parts of runs that the MFT zone leaves */
 	struct tracker anywhere;
 	uint64_t largest_usable_clusters;
 	struct freespace_summary sum;
-	int failed;               /* latched: a run was lost, so that no answer would be true */
+	int failed; /* latched: a run was lost, so that no answer would be true */
 	bool finished;
 };
 
@@ -50,19 +50,24 @@ static int check_params(const struct freespace_params *p, struct err *e)
 
 	if (!num_is_power_of_two(p->cluster_bytes) || p->cluster_bytes < CLUSTER_MIN_BYTES ||
 	    p->cluster_bytes > CLUSTER_MAX_BYTES)
-		return err_set(e, -EINVAL, "clusters of %" PRIu32 " bytes are impossible", p->cluster_bytes);
+		return err_set(e, -EINVAL, "clusters of %" PRIu32 " bytes are impossible",
+			       p->cluster_bytes);
 	if (p->total_clusters == 0 || num_mul(p->total_clusters, p->cluster_bytes, &end) < 0)
-		return err_set(e, -EINVAL, "a volume of %" PRIu64 " clusters is impossible", p->total_clusters);
+		return err_set(e, -EINVAL, "a volume of %" PRIu64 " clusters is impossible",
+			       p->total_clusters);
 	if (p->want_bytes % unit != 0)
-		return err_set(e, -EINVAL, "%" PRIu64 " bytes are no multiple of %" PRIu64, p->want_bytes, unit);
+		return err_set(e, -EINVAL, "%" PRIu64 " bytes are no multiple of %" PRIu64,
+			       p->want_bytes, unit);
 	if (p->max_extents == 0)
 		return err_set(e, -EINVAL, "an image needs at least one extent");
 	if (num_add(p->zone.lcn, p->zone.clusters, &end) < 0)
 		return err_set(e, -EINVAL, "the MFT zone ends beyond 2^64 clusters");
 	end = 0;
 	for (size_t i = 0; i < p->avoid_count; i++) {
-		if (p->avoid[i].lcn < end || num_add(p->avoid[i].lcn, p->avoid[i].clusters, &end) < 0)
-			return err_set(e, -EINVAL, "entry %zu of the clusters to avoid is not in order", i);
+		if (p->avoid[i].lcn < end ||
+		    num_add(p->avoid[i].lcn, p->avoid[i].clusters, &end) < 0)
+			return err_set(e, -EINVAL,
+				       "entry %zu of the clusters to avoid is not in order", i);
 	}
 	return 0;
 }
@@ -78,7 +83,8 @@ int freespace_new(const struct freespace_params *params, struct freespace **ret,
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory for the free space");
 	f->par = *params;
-	f->unit_clusters = params->cluster_bytes < UNIT_MIN_BYTES ? UNIT_MIN_BYTES / params->cluster_bytes : 1;
+	f->unit_clusters =
+		params->cluster_bytes < UNIT_MIN_BYTES ? UNIT_MIN_BYTES / params->cluster_bytes : 1;
 	f->want_clusters = params->want_bytes / params->cluster_bytes;
 	f->run_start = NO_RUN;
 	f->outside.limit = params->max_extents;
@@ -162,7 +168,8 @@ static int track(struct tracker *t, uint64_t want_clusters, struct cluster_run r
 	bool full = t->sum_clusters >= want_clusters || t->count >= t->limit;
 	int r;
 
-	if (run.clusters >= want_clusters && (t->best.clusters == 0 || run.clusters < t->best.clusters))
+	if (run.clusters >= want_clusters &&
+	    (t->best.clusters == 0 || run.clusters < t->best.clusters))
 		t->best = run;
 	if (full && t->count > 0 && run.clusters <= t->heap[0].clusters)
 		return 0;
@@ -186,7 +193,8 @@ static struct cluster_run usable_part(const struct freespace *f, uint64_t lcn, u
 	return (struct cluster_run){ first, end > first ? end - first : 0 };
 }
 
-static int track_part(struct freespace *f, struct tracker *t, uint64_t lcn, uint64_t end, struct err *e)
+static int track_part(struct freespace *f, struct tracker *t, uint64_t lcn, uint64_t end,
+		      struct err *e)
 {
 	struct cluster_run part = usable_part(f, lcn, end);
 
@@ -238,7 +246,7 @@ static int take_run(struct freespace *f, uint64_t lcn, uint64_t end, struct err 
 	return end > zone_end ? track_part(f, &f->outside, zone_end, end, e) : 0;
 }
 
-/* A stretch of clear bits, [lcn, end): without the clusters to avoid it is no run, one, or several. */
+/* A stretch of clear bits, [lcn, end): without what is to be avoided it is any number of runs. */
 static int take_stretch(struct freespace *f, uint64_t lcn, uint64_t end, struct err *e)
 {
 	for (; f->avoid_next < f->par.avoid_count; f->avoid_next++) {
@@ -271,7 +279,7 @@ static int close_run(struct freespace *f, uint64_t end, struct err *e)
 
 /* ---- bits ---- */
 
-/* The bits of 'word' from f->next_lcn on, the lowest first; those from 'bits' on are not looked at. */
+/* The bits from f->next_lcn on, the lowest first; those from 'bits' on count for nothing. */
 static int feed_word(struct freespace *f, uint64_t word, unsigned bits, struct err *e)
 {
 	unsigned bit = 0;
@@ -326,8 +334,8 @@ int freespace_finish(struct freespace *f, struct freespace_summary *ret, struct 
 	if (f->failed)
 		return err_set(e, f->failed, "the scan of the free space has failed before");
 	if (f->next_lcn < f->par.total_clusters)
-		return err_set(e, -EINVAL, "the bitmap ends at cluster %" PRIu64 " of %" PRIu64, f->next_lcn,
-			       f->par.total_clusters);
+		return err_set(e, -EINVAL, "the bitmap ends at cluster %" PRIu64 " of %" PRIu64,
+			       f->next_lcn, f->par.total_clusters);
 	f->failed = close_run(f, f->next_lcn, e);
 	if (f->failed)
 		return f->failed;
@@ -341,8 +349,9 @@ int freespace_finish(struct freespace *f, struct freespace_summary *ret, struct 
 /* ---- the choice ---- */
 
 /*
- * How many clusters to leave free at the start of a run so that the rest starts at a multiple of 1 MiB of the disk.
- * 0 also where no multiple of the unit is one: a partition that starts at sector 63.
+ * How many clusters to leave free at the start of a run so that the rest starts at a multiple of 1
+ * MiB of the disk. 0 also where no multiple of the unit is one: a partition that starts at
+ * sector 63.
  */
 static uint64_t alignment_pad(const struct freespace *f, uint64_t lcn)
 {
@@ -357,12 +366,15 @@ static uint64_t alignment_pad(const struct freespace *f, uint64_t lcn)
 	return (NUM_MIB - beyond) / cluster;
 }
 
-static int put_run(const struct freespace *f, struct extent_list *l, struct cluster_run run, struct err *e)
+static int put_run(const struct freespace *f, struct extent_list *l, struct cluster_run run,
+		   struct err *e)
 {
-	return extent_list_append(l, run.lcn * f->par.cluster_bytes, run.clusters * f->par.cluster_bytes, e);
+	return extent_list_append(l, run.lcn * f->par.cluster_bytes,
+				  run.clusters * f->par.cluster_bytes, e);
 }
 
-static int choose_one(const struct freespace *f, struct cluster_run run, struct extent_list *l, struct err *e)
+static int choose_one(const struct freespace *f, struct cluster_run run, struct extent_list *l,
+		      struct err *e)
 {
 	uint64_t pad = alignment_pad(f, run.lcn);
 
@@ -381,16 +393,19 @@ static int compare_lcn(const void *a, const void *b)
 }
 
 /*
- * What the runs have too much is given back: first to align starts, the rest from the end of the largest run. It is
- * less than the smallest run (else that one would not be there), so that no run vanishes.
+ * What the runs have too much is given back: first to align starts, the rest from the end of the
+ * largest run. It is less than the smallest run (else that one would not be there), so that no run
+ * vanishes.
  */
-static int choose_several(const struct freespace *f, struct tracker *t, struct extent_list *l, struct err *e)
+static int choose_several(const struct freespace *f, struct tracker *t, struct extent_list *l,
+			  struct err *e)
 {
 	uint64_t excess = t->sum_clusters - f->want_clusters;
 	size_t largest = 0;
 	int r = 0;
 
-	qsort(t->heap, t->count, sizeof(*t->heap), compare_lcn); /* finished: it is no heap any more */
+	qsort(t->heap, t->count, sizeof(*t->heap),
+	      compare_lcn); /* finished: it is no heap any more */
 	for (size_t i = 1; i < t->count; i++) {
 		if (t->heap[i].clusters > t->heap[largest].clusters)
 			largest = i;
@@ -421,16 +436,20 @@ static int refuse(const struct freespace *f, struct err *e)
 	num_format_bytes(f->sum.free_clusters * f->par.cluster_bytes, space);
 	if (f->sum.extents_needed == 0)
 		return err_refuse(e, "no-space",
-				  "the image needs %s, but the volume has %s free, of which %s can be used; "
+				  "the image needs %s, but the volume has %s free, of which %s can "
+				  "be used; "
 				  "choose a smaller size, or free space in Windows",
 				  want, space, num_format_bytes(f->sum.usable_bytes, usable));
 	num_format_bytes(f->largest_usable_clusters * f->par.cluster_bytes, usable);
 	return err_refuse(e, "fragmented",
-			  "the free space is fragmented: the image needs %s in at most %u extent%s, the largest free "
-			  "run has %s (%s are free in all), so that it would take %" PRIu64 " extents; choose a smaller "
-			  "size, allow --max-extents %" PRIu64 ", or defragment the volume in Windows",
-			  want, f->par.max_extents, f->par.max_extents == 1 ? "" : "s", usable, space,
-			  f->sum.extents_needed, f->sum.extents_needed);
+			  "the free space is fragmented: the image needs %s in at most %u "
+			  "extent%s, the largest free "
+			  "run has %s (%s are free in all), so that it would take %" PRIu64
+			  " extents; choose a smaller "
+			  "size, allow --max-extents %" PRIu64 ", or defragment the volume in "
+							       "Windows",
+			  want, f->par.max_extents, f->par.max_extents == 1 ? "" : "s", usable,
+			  space, f->sum.extents_needed, f->sum.extents_needed);
 }
 
 static bool tracker_suffices(const struct freespace *f, const struct tracker *t)
@@ -444,7 +463,9 @@ int freespace_choose(struct freespace *f, struct extent_list *ret, struct err *e
 	int r;
 
 	if (!f->finished || f->want_clusters == 0)
-		return err_set(e, -EINVAL, "there is nothing to choose: the scan has not ended, or no size is wanted");
+		return err_set(e, -EINVAL,
+			       "there is nothing to choose: the scan has not ended, or no size is "
+			       "wanted");
 	if (f->outside.best.clusters)
 		r = choose_one(f, f->outside.best, &l, e);
 	else if (f->anywhere.best.clusters)

@@ -13,6 +13,7 @@ struct jsonout {
 	struct jsonout *root;      /* the root's own is itself */
 	struct jsonout *next;      /* all that hang on the root, so that one free releases them */
 	bool failed;               /* the root's only */
+	size_t length;             /* the root's only: what all of it has as text; see jsonout_print() */
 };
 
 struct jsonout *jsonout_object(void)
@@ -22,6 +23,7 @@ struct jsonout *jsonout_object(void)
 	if (j == NULL)
 		return NULL;
 	j->root = j;
+	j->length = 2; /* "{}" */
 	j->value = json_object_new_object();
 	if (j->value == NULL) {
 		free(j);
@@ -30,26 +32,45 @@ struct jsonout *jsonout_object(void)
 	return j;
 }
 
-/* Takes value over in any case. NULL value: null, or out of memory if is_null is false. */
-static bool jsonout_add(struct jsonout *parent, const char *key, struct json_object *value, bool is_null)
+/* Of a string as json-c writes it, with its quotes. */
+static size_t jsonout_string_length(const char *text)
 {
+	size_t n = 2;
+
+	for (const char *p = text; *p != '\0'; p++)
+		n += strchr("\b\n\r\t\f\"\\", *p) != NULL ? 2 : (unsigned char)*p < 0x20 ? 6 : 1;
+	return n;
+}
+
+/*
+ * Takes value, of 'length' bytes as text, over in any case. NULL value: null, or out of memory if is_null is false.
+ */
+static bool jsonout_add(struct jsonout *parent, const char *key, struct json_object *value, size_t length, bool is_null)
+{
+	bool is_first = true;
 	int rc;
 
 	if (parent == NULL) {
 		json_object_put(value);
 		return false;
 	}
-	if (value == NULL && !is_null)
+	if (value == NULL && !is_null) {
 		rc = -1;
-	else if (json_object_is_type(parent->value, json_type_array))
+	} else if (json_object_is_type(parent->value, json_type_array)) {
+		is_first = json_object_array_length(parent->value) == 0;
 		rc = json_object_array_add(parent->value, value);
-	else
+	} else {
+		is_first = json_object_object_length(parent->value) == 0;
+		length += jsonout_string_length(key) + 1;
 		rc = json_object_object_add(parent->value, key, value);
+	}
 	if (rc != 0) {
 		json_object_put(value);
 		parent->root->failed = true;
+		return false;
 	}
-	return rc == 0;
+	parent->root->length += length + (is_first ? 0 : 1);
+	return true;
 }
 
 static struct jsonout *jsonout_add_parent(struct jsonout *parent, const char *key, struct json_object *value)
@@ -63,7 +84,7 @@ static struct jsonout *jsonout_add_parent(struct jsonout *parent, const char *ke
 		free(j);
 		return NULL;
 	}
-	if (!jsonout_add(parent, key, value, false)) {
+	if (!jsonout_add(parent, key, value, 2, false)) {
 		free(j);
 		return NULL;
 	}
@@ -124,41 +145,38 @@ void jsonout_add_string(struct jsonout *parent, const char *key, const char *val
 	AUTO_FREE char *clean = NULL;
 
 	if (value == NULL) {
-		(void)jsonout_add(parent, key, NULL, true); /* a failure is latched */
+		(void)jsonout_add(parent, key, NULL, 4, true); /* a failure is latched */
 		return;
 	}
 	clean = jsonout_clean(value);
-	(void)jsonout_add(parent, key, clean != NULL ? json_object_new_string(clean) : NULL, false); /* latched */
+	(void)jsonout_add(parent, key, clean != NULL ? json_object_new_string(clean) : NULL,
+			  clean != NULL ? jsonout_string_length(clean) : 0, false); /* latched */
 }
 
 void jsonout_add_u64(struct jsonout *parent, const char *key, uint64_t value)
 {
-	(void)jsonout_add(parent, key, json_object_new_uint64(value), false); /* latched */
+	size_t digits = 1;
+
+	for (uint64_t left = value; left >= 10; left /= 10)
+		digits++;
+	(void)jsonout_add(parent, key, json_object_new_uint64(value), digits, false); /* latched */
 }
 
 void jsonout_add_bool(struct jsonout *parent, const char *key, bool value)
 {
-	(void)jsonout_add(parent, key, json_object_new_boolean(value), false); /* latched */
-}
-
-/* json-c drops what it has no memory for while it writes, and says nothing: read it back and compare. */
-static bool jsonout_is_complete(const struct jsonout *root, const char *text)
-{
-	struct json_object *back = json_tokener_parse(text);
-	bool same = back != NULL && json_object_equal(back, root->value) != 0;
-
-	json_object_put(back);
-	return same;
+	(void)jsonout_add(parent, key, json_object_new_boolean(value), value ? 4 : 5, false); /* latched */
 }
 
 int jsonout_print(const struct jsonout *root, FILE *f, struct err *e)
 {
 	const char *text;
+	size_t length = 0;
 
 	if (root == NULL || root->failed)
 		return err_set(e, -ENOMEM, "write JSON: out of memory");
-	text = json_object_to_json_string_ext(root->value, JSONOUT_FLAGS);
-	if (text == NULL || !jsonout_is_complete(root, text))
+	text = json_object_to_json_string_length(root->value, JSONOUT_FLAGS, &length);
+	/* json-c 0.16 leaves out what it has no memory for while it writes, and says nothing; its parser would crash */
+	if (text == NULL || length != root->length)
 		return err_set(e, -ENOMEM, "write JSON: out of memory");
 	if (fputs(text, f) < 0 || fputc('\n', f) == EOF || fflush(f) != 0)
 		return err_set(e, -EIO, "write JSON: %s", strerror(errno));

@@ -10,8 +10,8 @@
 #include "num.h"
 
 #define MAP_FIRST_LINE "wubi-map 1"
-#define MAP_LINE_MAX 1100          /* longer than 'image ' and the longest path */
-#define MAP_CRC_LINE_BYTES 15      /* "crc32 xxxxxxxx\n" */
+#define MAP_LINE_MAX 1100     /* longer than 'image ' and the longest path */
+#define MAP_CRC_LINE_BYTES 15 /* "crc32 xxxxxxxx\n" */
 #define MAP_CLUSTER_MAX (2u * 1024 * 1024)
 #define MAP_MFT_RECORD_MAX ((UINT64_C(1) << 48) - 1) /* an MFT reference has 48 bits for it */
 
@@ -25,7 +25,8 @@ static bool text_is(const char *text, const char *pattern)
 	if (strlen(text) != n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (pattern[i] == 'x' ? !strchr("0123456789abcdef", text[i]) : text[i] != pattern[i])
+		if (pattern[i] == 'x' ? !strchr("0123456789abcdef", text[i])
+				      : text[i] != pattern[i])
 			return false;
 	}
 	return true;
@@ -86,7 +87,8 @@ static bool cluster_is_valid(const struct map *m)
 static bool sector_is_valid(const struct map *m)
 {
 	return m->host.sector_bytes >= 256 && m->host.sector_bytes <= 4096 &&
-	       m->host.sector_bytes <= m->host.cluster_bytes && num_is_power_of_two(m->host.sector_bytes);
+	       m->host.sector_bytes <= m->host.cluster_bytes &&
+	       num_is_power_of_two(m->host.sector_bytes);
 }
 
 static bool fs_type_is_valid(const struct map *m)
@@ -102,27 +104,32 @@ static bool fs_uuid_is_valid(const struct map *m)
 	return text_is_uuid(m->fs_uuid);
 }
 
-/* ---- the header lines: one table for reading, writing and checking, so that the three cannot drift apart ---- */
+/* ---- header lines: one table to read, write and check, so that the three cannot differ ---- */
 
+/* OPTIONAL: empty is written '-'. SECTORS: bytes in the map, sectors in the text. */
 enum field_kind { FIELD_TEXT, FIELD_OPTIONAL, FIELD_NUMBER, FIELD_SECTORS, FIELD_HEX };
 
 struct field {
 	const char *key;
-	enum field_kind kind; /* OPTIONAL: empty is written '-'; SECTORS: bytes in the map, 512-byte sectors in the text */
+	enum field_kind kind;
 	size_t offset;
 	size_t size;
-	bool (*is_valid)(const struct map *m); /* may look at earlier fields; NULL: whatever fits is */
+	/* May look at earlier fields. NULL: whatever fits is valid. */
+	bool (*is_valid)(const struct map *m);
 	const char *must;
 };
 
-#define FIELD(key, kind, member, is_valid, must) \
-	{ key, kind, offsetof(struct map, member), sizeof(((struct map *)NULL)->member), is_valid, must }
+#define FIELD(key, kind, member, is_valid, must)                                                 \
+	{ key, kind, offsetof(struct map, member), sizeof(((struct map *)NULL)->member), is_valid, \
+	  must }
 
 static const struct field fields[] = {
 	FIELD("id", FIELD_TEXT, map_id, id_is_valid, "be a UUID in lower case"),
 	FIELD("generation", FIELD_NUMBER, generation, generation_is_valid, "be at least 1"),
-	FIELD("name", FIELD_TEXT, name, own_name_is_valid, "be a lower-case letter and up to 30 of a-z, 0-9, '-'"),
-	FIELD("image", FIELD_TEXT, image, own_image_is_valid, "be an absolute path that Windows can have"),
+	FIELD("name", FIELD_TEXT, name, own_name_is_valid,
+	      "be a lower-case letter and up to 30 of a-z, 0-9, '-'"),
+	FIELD("image", FIELD_TEXT, image, own_image_is_valid,
+	      "be an absolute path that Windows can have"),
 	FIELD("size_bytes", FIELD_NUMBER, size_bytes, size_is_valid, "be a multiple of 512, not 0"),
 	FIELD("mft_record", FIELD_NUMBER, mft_record, mft_record_is_valid, "be less than 2^48"),
 	FIELD("mft_sequence", FIELD_NUMBER, mft_sequence, NULL, ""),
@@ -190,13 +197,17 @@ bool map_name_is_valid(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
-	return name[0] >= 'a' && name[0] <= 'z' && name[n] == '\0' && n < sizeof(((struct map *)NULL)->name);
+	return name[0] >= 'a' && name[0] <= 'z' && name[n] == '\0' &&
+	       n < sizeof(((struct map *)NULL)->name);
 }
 
-/* The next character of valid UTF-8, *text moved behind it; 0 at the end; UINT32_MAX for what is no UTF-8. */
+/* The next character of valid UTF-8, *text moved behind it; 0 at the end; UINT32_MAX for what is no
+ * UTF-8. */
 static uint32_t next_character(const char **text)
 {
-	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 }; /* an overlong form is a second spelling: refused */
+	static const uint32_t least[] = {
+		0, 0x80, 0x800, 0x10000
+	}; /* an overlong form is a second spelling: refused */
 	const unsigned char *p = (const unsigned char *)*text;
 	unsigned more;
 	uint32_t c = *p;
@@ -233,7 +244,7 @@ bool map_image_is_valid(const char *path)
 			return false;
 		if (c < 0x80 && strchr("\\:*?\"<>|", (int)c))
 			return false;
-		/* An empty component, and one that ends in '.' or ' ': "." and "..", and names that Windows cannot open. */
+		/* No empty component, and none that Windows cannot open: "..", "a.", "a ". */
 		if (c == '/' && (before == '/' || before == '.' || before == ' '))
 			return false;
 		before = c;
@@ -246,7 +257,8 @@ bool map_image_is_valid(const char *path)
 /* A sector of 256 bytes does not make the text's 512-byte sectors smaller. */
 static int check_extents(const struct map *m, struct err *e)
 {
-	uint32_t align = m->host.sector_bytes < MAP_SECTOR_BYTES ? MAP_SECTOR_BYTES : m->host.sector_bytes;
+	uint32_t align =
+		m->host.sector_bytes < MAP_SECTOR_BYTES ? MAP_SECTOR_BYTES : m->host.sector_bytes;
 
 	return extent_list_check(&m->extents, m->size_bytes, m->host.partition_bytes, align, e);
 }
@@ -291,7 +303,7 @@ void map_free(struct map *m)
 
 struct reader {
 	const char *text;
-	size_t n;      /* the crc32 line left out */
+	size_t n; /* the crc32 line left out */
 	size_t at;
 	size_t number; /* of the line read last, from 1 */
 	char line[MAP_LINE_MAX];
@@ -327,7 +339,8 @@ static int read_value(struct reader *r, const char *key, char **ret_value, struc
 	if (ret < 0)
 		return ret;
 	if (strncmp(r->line, key, n) != 0 || r->line[n] != ' ' || r->line[n + 1] == '\0')
-		return err_set(e, -EINVAL, "line %zu: '%s' and its value are expected here", r->number, key);
+		return err_set(e, -EINVAL, "line %zu: '%s' and its value are expected here",
+			       r->number, key);
 	*ret_value = r->line + n + 1;
 	return 0;
 }
@@ -370,7 +383,8 @@ static int read_fields(struct reader *r, struct map *m, struct err *e)
 		if (ret < 0)
 			return ret;
 		if (!parse_value(m, f, value))
-			return err_set(e, -EINVAL, "line %zu: the value of '%s' is not written as it must be",
+			return err_set(e, -EINVAL,
+				       "line %zu: the value of '%s' is not written as it must be",
 				       r->number, f->key);
 		ret = check_field(m, f, e);
 		if (ret < 0)
@@ -411,7 +425,8 @@ static int read_extents(struct reader *r, struct map *m, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (num_parse_u64(value, &count, NULL) < 0)
-		return err_set(e, -EINVAL, "line %zu: the number of extents is not a number", r->number);
+		return err_set(e, -EINVAL, "line %zu: the number of extents is not a number",
+			       r->number);
 	first_line = r->number + 1;
 	for (uint64_t i = 0; i < count; i++) {
 		struct extent x;
@@ -420,7 +435,8 @@ static int read_extents(struct reader *r, struct map *m, struct err *e)
 		if (ret < 0)
 			return ret;
 		if (!parse_extent(value, &x))
-			return err_set(e, -EINVAL, "line %zu: 'extent LOGICAL PHYSICAL COUNT' is expected here",
+			return err_set(e, -EINVAL,
+				       "line %zu: 'extent LOGICAL PHYSICAL COUNT' is expected here",
 				       r->number);
 		ret = extent_list_push(&m->extents, &x, e);
 		if (ret < 0)
@@ -446,7 +462,8 @@ static uint32_t text_crc(const char *text, size_t n)
 	return (uint32_t)crc32_z(crc32_z(0, NULL, 0), (const unsigned char *)text, n);
 }
 
-/* The last line against all before it: before anything else is believed. *ret_n is the length without that line. */
+/* The last line against all before it: before anything else is believed. *ret_n is the length
+ * without that line. */
 static int check_crc(const char *text, size_t n, size_t *ret_n, struct err *e)
 {
 	size_t body = n - MAP_CRC_LINE_BYTES;
@@ -455,11 +472,16 @@ static int check_crc(const char *text, size_t n, size_t *ret_n, struct err *e)
 
 	if (n <= MAP_CRC_LINE_BYTES || text[n - 1] != '\n' || text[body - 1] != '\n' ||
 	    memcmp(text + body, "crc32 ", 6) != 0)
-		return err_set(e, -EINVAL, "line %zu: the last line is not 'crc32 XXXXXXXX': the map is cut short",
+		return err_set(e, -EINVAL,
+			       "line %zu: the last line is not 'crc32 XXXXXXXX': the map is cut "
+			       "short",
 			       number ? number : 1);
 	(void)snprintf(line, sizeof(line), "crc32 %08" PRIx32 "\n", text_crc(text, body));
 	if (memcmp(text + body, line, MAP_CRC_LINE_BYTES) != 0)
-		return err_set(e, -EINVAL, "line %zu: the checksum does not fit: the map was changed or damaged", number);
+		return err_set(e, -EINVAL,
+			       "line %zu: the checksum does not fit: the map was changed or "
+			       "damaged",
+			       number);
 	*ret_n = body;
 	return 0;
 }
@@ -511,23 +533,15 @@ int map_parse(const char *text, size_t n, struct map **ret, struct err *e)
 static void write_field(FILE *f, const struct map *m, const struct field *field)
 {
 	const char *text = (const char *)m + field->offset;
+	uint64_t unit = field->kind == FIELD_SECTORS ? MAP_SECTOR_BYTES : 1;
 
-	switch (field->kind) {
-	case FIELD_TEXT:
-	case FIELD_OPTIONAL:
-		(void)fprintf(f, "%s %s\n", field->key, *text ? text : "-"); /* ferror() tells later */
-		break;
-	case FIELD_HEX:
-		(void)fprintf(f, "%s %016" PRIx64 "\n", field->key, get_number(m, field));
-		break;
-	case FIELD_SECTORS:
-		(void)fprintf(f, "%s %" PRIu64 "\n", field->key, get_number(m, field) / MAP_SECTOR_BYTES);
-		break;
-	case FIELD_NUMBER:
-	default:
-		(void)fprintf(f, "%s %" PRIu64 "\n", field->key, get_number(m, field));
-		break;
-	}
+	(void)fprintf(f, "%s ", field->key); /* ferror() tells at the end what failed here */
+	if (field->kind == FIELD_TEXT || field->kind == FIELD_OPTIONAL)
+		(void)fprintf(f, "%s\n", *text ? text : "-");
+	else if (field->kind == FIELD_HEX)
+		(void)fprintf(f, "%016" PRIx64 "\n", get_number(m, field));
+	else
+		(void)fprintf(f, "%" PRIu64 "\n", get_number(m, field) / unit);
 }
 
 static void write_body(FILE *f, const struct map *m)
@@ -539,8 +553,10 @@ static void write_body(FILE *f, const struct map *m)
 	for (size_t i = 0; i < m->extents.count; i++) {
 		const struct extent *x = &m->extents.items[i];
 
-		(void)fprintf(f, "extent %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", x->logical_bytes / MAP_SECTOR_BYTES,
-			      x->physical_bytes / MAP_SECTOR_BYTES, x->length_bytes / MAP_SECTOR_BYTES);
+		(void)fprintf(f, "extent %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			      x->logical_bytes / MAP_SECTOR_BYTES,
+			      x->physical_bytes / MAP_SECTOR_BYTES,
+			      x->length_bytes / MAP_SECTOR_BYTES);
 	}
 }
 
@@ -566,7 +582,8 @@ int map_format(const struct map *m, char **ret_text, size_t *ret_n, struct err *
 	if (failed)
 		return err_set(e, -ENOMEM, "out of memory for the text of a map");
 	if (n > MAP_TEXT_MAX)
-		return err_set(e, -EINVAL, "%zu extents make a map longer than %u bytes", m->extents.count, MAP_TEXT_MAX);
+		return err_set(e, -EINVAL, "%zu extents make a map longer than %u bytes",
+			       m->extents.count, MAP_TEXT_MAX);
 	*ret_n = n;
 	*ret_text = TAKE(text);
 	return 0;

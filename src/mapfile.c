@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Reads to the end. A file that grows beyond the longest map is cut there: map_parse() refuses it. */
+/* Reads to the end, but not far beyond the longest map, which map_parse() then refuses. */
 static int read_whole(int fd, const char *path, char **ret_text, size_t *ret_n, struct err *e)
 {
 	AUTO_FREE char *text = NULL;
@@ -56,8 +56,10 @@ int mapfile_read(const char *path, struct map **ret, struct err *e)
 	r = map_parse(text, n, ret, &inner);
 	if (r == -EINVAL)
 		return err_refuse(e, "invalid-map",
-				  "map '%s' cannot be trusted: %s; writing through it could destroy Windows files; "
-				  "take another copy of the map, or derive it anew with 'wubi-disk map'",
+				  "map '%s' cannot be trusted: %s; writing through it could "
+				  "destroy Windows files; "
+				  "take another copy of the map, or derive it anew with 'wubi-disk "
+				  "map'",
 				  path, inner.text);
 	if (r < 0)
 		return err_set(e, r, "map '%s': %s", path, inner.text);
@@ -81,37 +83,27 @@ static int parent_folder(const char *path, char **ret, struct err *e)
 }
 
 /*
- * What to replace: a symbolic link is followed, or rename() would replace the link. Only a regular file may be
- * replaced: '--output /dev/stdout' run by root must not leave a file where a device was. *ret is the caller's, free().
+ * What to replace: a symbolic link is followed, or rename() would replace the link. Only a regular
+ * file may be replaced: '--output /dev/stdout' run by root must not leave a file where a device
+ * was. *ret is the caller's, free().
  */
 static int resolve_target(const char *path, char **ret, struct err *e)
 {
-	char *target;
-	struct stat st;
+	AUTO_FREE char *target = NULL;
+	struct stat st = { .st_mode =
+				   S_IFREG }; /* one that is not there yet will be a regular file */
 
 	if (path[0] == '\0' || path[strlen(path) - 1] == '/')
 		return err_set(e, -EISDIR, "'%s' is not the name of a file", path);
-	if (lstat(path, &st) < 0) {
-		if (errno != ENOENT)
-			return err_errno(e, "'%s'", path);
-		target = strdup(path);
-		if (!target)
-			return err_set(e, -ENOMEM, "'%s': out of memory", path);
-		*ret = target;
-		return 0;
-	}
-	target = realpath(path, NULL);
-	if (!target || stat(target, &st) < 0) {
-		int r = err_errno(e, "'%s'", path);
-
-		free(target);
-		return r;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		free(target);
-		return err_set(e, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, "'%s' is not a regular file", path);
-	}
-	*ret = target;
+	if (lstat(path, &st) < 0 && errno != ENOENT)
+		return err_errno(e, "'%s'", path);
+	target = S_ISLNK(st.st_mode) ? realpath(path, NULL) : strdup(path);
+	if (!target || (S_ISLNK(st.st_mode) && stat(target, &st) < 0))
+		return err_errno(e, "'%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+			       "'%s' is not a regular file", path);
+	*ret = TAKE(target);
 	return 0;
 }
 
@@ -131,14 +123,14 @@ static int write_all(int fd, const char *text, size_t n)
 }
 
 /* Everything up to the rename; on error the temp file may be left for the caller. */
-static int fill_and_rename(int temp_fd, const char *temp, const char *target, const char *text, size_t n,
-			   struct err *e)
+static int fill_and_rename(int temp_fd, const char *temp, const char *target, const char *text,
+			   size_t n, struct err *e)
 {
 	AUTO_FD int fd = temp_fd;
 
 	if (write_all(fd, text, n) < 0)
 		return err_errno(e, "'%s': write", target);
-	/* mkostemp() makes 0600; where the file system has no modes (the ESP) this fails, and nothing is lost. */
+	/* mkostemp() makes 0600. Fails where there are no modes (the ESP): nothing is lost. */
 	(void)fchmod(fd, 0644);
 	if (fsync(fd) < 0)
 		return err_errno(e, "'%s': fsync", target);

@@ -114,7 +114,10 @@ int ntfsvol_read_small(struct ntfsvol *v, const char *path, size_t max_bytes, ch
 
 /* Changes, staged until commit. */
 
-/* Takes the clusters in $Bitmap. First of all changes, so that nothing else is put there. All must be free: -EEXIST. */
+/*
+ * Takes the clusters in $Bitmap. First of all changes, so that nothing else is put there. The extents are what
+ * freespace_choose() found free in an ntfsvol_scan() of this very open volume: $Bitmap is not read a second time.
+ */
 int ntfsvol_reserve(struct ntfsvol *v, const struct extent_list *extents, struct err *e);
 
 /*

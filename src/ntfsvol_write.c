@@ -128,14 +128,8 @@ static int open_folder(struct ntfsvol *v, const char *path, bool make, ntfs_inod
 
 int ntfsvol_reserve(struct ntfsvol *v, const struct extent_list *extents, struct err *e)
 {
-	uint64_t cluster = v->info.cluster_bytes, clear = 0, want = extent_list_bytes(extents) / cluster;
-	int code = ntfsvol_count_free(v, extents, &clear, e);
+	uint64_t cluster = v->info.cluster_bytes;
 
-	if (code)
-		return code;
-	if (clear != want)
-		return err_set(e, -EEXIST, "reserve clusters: only %llu of %llu are free",
-			       (unsigned long long)clear, (unsigned long long)want);
 	v->changed = true;
 	ntfsvol_log_start();
 	errno = 0;
@@ -143,7 +137,6 @@ int ntfsvol_reserve(struct ntfsvol *v, const struct extent_list *extents, struct
 		if (ntfs_bitmap_set_run(v->vol->lcnbmp_na, (s64)(extents->items[i].physical_bytes / cluster),
 					(s64)(extents->items[i].length_bytes / cluster)))
 			return ntfsvol_fail(v, e, "reserve extent %zu in $Bitmap", i);
-	v->vol->free_clusters -= (s64)want;
 	return 0;
 }
 

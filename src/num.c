@@ -43,14 +43,16 @@ bool num_is_power_of_two(uint64_t value)
 	return value != 0 && (value & (value - 1)) == 0;
 }
 
-/* By hand: strtoull takes signs, spaces and, in some locales, more. *ret_end is behind the last digit. */
+/* By hand: strtoull takes signs, spaces and, in some locales, more. *ret_end is behind the last
+ * digit. */
 static int parse_digits(const char *text, const char **ret_end, uint64_t *ret)
 {
 	uint64_t value = 0;
 	const char *p = text;
 
 	for (; *p >= '0' && *p <= '9'; p++) {
-		if (num_mul(value, 10, &value) < 0 || num_add(value, (uint64_t)(*p - '0'), &value) < 0)
+		if (num_mul(value, 10, &value) < 0 ||
+		    num_add(value, (uint64_t)(*p - '0'), &value) < 0)
 			return -ERANGE;
 	}
 	if (p == text)
@@ -104,7 +106,10 @@ int num_parse_bytes(const char *text, uint64_t *ret_bytes, struct err *e)
 	if (r == -ERANGE)
 		return err_set(e, r, "size '%s' is too large", text);
 	if (r < 0)
-		return err_set(e, r, "size '%s' is not understood: write it like 30G, 30GiB, 30GB or 4096", text);
+		return err_set(e, r,
+			       "size '%s' is not understood: write it like 30G, 30GiB, 30GB or "
+			       "4096",
+			       text);
 	*ret_bytes = value;
 	return 0;
 }
@@ -140,7 +145,9 @@ const char *num_format_bytes(uint64_t bytes, char buf[NUM_BYTES_TEXT])
 		shift += 10;
 	}
 	whole = (unsigned)(bytes >> shift);
-	tenths = (unsigned)(((bytes & ((UINT64_C(1) << shift) - 1)) * 10 + (UINT64_C(1) << (shift - 1))) >> shift);
+	tenths = (unsigned)(((bytes & ((UINT64_C(1) << shift) - 1)) * 10 +
+			     (UINT64_C(1) << (shift - 1))) >>
+			    shift);
 	if (tenths == 10) {
 		whole++;
 		tenths = 0;

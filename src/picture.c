@@ -25,7 +25,7 @@ static const struct look looks[LOOK_COUNT] = {
 	[LOOK_UNKNOWN] = { '?', "", "not image" },
 };
 
-/* At least 1, so that a volume smaller than the picture works too: then the last cells lie beyond it. */
+/* At least 1, for a volume smaller than the picture: then the last cells lie beyond it. */
 static uint64_t cell_bytes(const struct picture *p)
 {
 	uint64_t n = p->total_bytes / PICTURE_CELLS + (p->total_bytes % PICTURE_CELLS != 0);
@@ -76,7 +76,8 @@ void picture_add_free(struct picture *p, uint64_t offset_bytes, uint64_t n)
 void picture_add_image(struct picture *p, const struct extent_list *extents)
 {
 	for (size_t i = 0; i < extents->count; i++)
-		add_range(p, p->image_bytes, extents->items[i].physical_bytes, extents->items[i].length_bytes);
+		add_range(p, p->image_bytes, extents->items[i].physical_bytes,
+			  extents->items[i].length_bytes);
 }
 
 static enum look_index look_of(const struct picture *p, size_t cell)
@@ -98,7 +99,8 @@ static void draw_row(FILE *f, const struct picture *p, size_t row, bool colour)
 	const char *now = "";
 
 	(void)fprintf(f, "%10s |", num_format_bytes(cell_bytes(p) * first, text));
-	for (size_t cell = first; cell < first + PICTURE_COLUMNS && bytes_in_cell(p, cell) > 0; cell++) {
+	for (size_t cell = first; cell < first + PICTURE_COLUMNS && bytes_in_cell(p, cell) > 0;
+	     cell++) {
 		const struct look *l = &looks[look_of(p, cell)];
 
 		if (colour && l->colour != now) {
@@ -121,7 +123,8 @@ static void draw_legend(FILE *f, const struct picture *p, bool colour)
 
 		if (i != LOOK_IMAGE && (i == LOOK_UNKNOWN) == p->free_known)
 			continue;
-		(void)fprintf(f, "%s%c%s %s  ", on ? l->colour : "", l->letter, on ? COLOUR_OFF : "", l->meaning);
+		(void)fprintf(f, "%s%c%s %s  ", on ? l->colour : "", l->letter,
+			      on ? COLOUR_OFF : "", l->meaning);
 	}
 	(void)fprintf(f, "one cell: %s\n", num_format_bytes(cell_bytes(p), text));
 }

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-int progress_step(const struct progress *p, const char *phase, uint64_t done_bytes, uint64_t total_bytes,
-		  struct err *e)
+int progress_step(const struct progress *p, const char *phase, uint64_t done_bytes,
+		  uint64_t total_bytes, struct err *e)
 {
 	if (!p || !p->step)
 		return 0;

@@ -19,7 +19,8 @@ void report_add(struct report *r, const char *reason, const char *fmt, ...)
 	if (vsnprintf(f->text, sizeof(f->text), fmt, ap) < 0)
 		f->text[0] = '\0';
 	va_end(ap);
-	(void)err_refuse(&tidy, reason, "%s", f->text); /* cuts what is too long as an error's text would be cut */
+	(void)err_refuse(&tidy, reason, "%s",
+			 f->text); /* cuts what is too long as an error's text would be cut */
 	memcpy(f->reason, tidy.reason, sizeof(f->reason));
 	memcpy(f->text, tidy.text, sizeof(f->text));
 }
@@ -50,7 +51,8 @@ int report_refuse(const struct report *r, struct err *e)
 	if (r->count == 0)
 		return 0;
 	for (size_t i = 0; i < r->count && used < sizeof(text); i++) {
-		int n = snprintf(text + used, sizeof(text) - used, "%s%s", i ? "; " : "", r->items[i].text);
+		int n = snprintf(text + used, sizeof(text) - used, "%s%s", i ? "; " : "",
+				 r->items[i].text);
 
 		if (n < 0)
 			break;

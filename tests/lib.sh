@@ -14,10 +14,6 @@ export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 export PYTHONDONTWRITEBYTECODE=1
 # a preloaded library comes before libasan, which would refuse to start
 export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=1:abort_on_error=0:exitcode=99}
-RUN=()
-if [ -n "${WUBI_VALGRIND:-}" ]; then
-	RUN=(valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
-fi
 
 setup_common() {
 	T=$BATS_TEST_TMPDIR
@@ -67,10 +63,7 @@ mkvol() {
 slow_one() { [ -z "${WUBI_VALGRIND:-}" ] || skip "too slow under valgrind"; }
 
 fx() { "$PY" "$TESTS_DIR/fixtures/ntfsfx.py" "$@"; }
-map# slow_one: what takes minutes under valgrind and shows nothing new there.
-slow_one() { [ -z "${WUBI_VALGRIND:-}" ] || skip "too slow under valgrind"; }
-
-fx() { "$PY" "$TESTS_DIR/fixtures/mapfx.py" "$@"; }
+mapfx() { "$PY" "$TESTS_DIR/fixtures/mapfx.py" "$@"; }
 ntfscheck() { "$PY" "$TESTS_DIR/fault/ntfscheck.py" "$@"; }
 
 # field NAME IMAGE [PATH]: one of the values of 'ntfsfx.py stat'.
@@ -89,7 +82,7 @@ fail() {
 # wd ARG...: runs wubi-disk. $status, $out, $err.
 wd() {
 	status=0
-	"${RUN[@]}" "$WUBI_DISK" "$@" >"$T/out" 2>"$T/err" </dev/null 3>&- || status=$?
+	"$WUBI_DISK" "$@" >"$T/out" 2>"$T/err" </dev/null 3>&- || status=$?
 	out=$(<"$T/out")
 	err=$(<"$T/err")
 }

@@ -42,7 +42,7 @@ with_image() {
 	for size in 0 4; do
 		mkvol 40M
 		hiber hiberfil.sys '' "$size"
-		refuses hibernated 'hiberfil' create "$V" --size 16M --map "$M"
+		refuses hibernated 'hibernat' create "$V" --size 16M --map "$M"
 	done
 }
 

@@ -15,7 +15,6 @@
  *
  * An operation is a pwrite, pwritev, write, fsync, fdatasync, sync_file_range or fallocate of the target.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * alloc_fail - makes the k-th allocation of a module fail. Include this, then the module's .c file: its calls go through
- * here, those of cmocka and of the C library do not, so that it works under ASan and valgrind too. The module's object
- * in the library is then not linked.
+ * alloc_fail - makes the k-th allocation of a module fail. Include this, then the module's .c file:
+ * its calls go through here, those of cmocka and of the C library do not, so that it works under
+ * ASan and valgrind too. The module's object in the library is then not linked.
  */
 #ifndef WUBI_TEST_ALLOC_FAIL_H
 #define WUBI_TEST_ALLOC_FAIL_H

@@ -13,10 +13,10 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The text of an error holds a word: what a message must name, not how it is worded. */
-#define assert_text_has(text, word)                                                        \
-	do {                                                                               \
-		if (!strstr((text), (word)))                                               \
-			fail_msg("'%s' does not have '%s'", (text), (word));               \
+#define assert_text_has(text, word)                                          \
+	do {                                                                 \
+		if (!strstr((text), (word)))                                 \
+			fail_msg("'%s' does not have '%s'", (text), (word)); \
 	} while (0)
 
 #endif

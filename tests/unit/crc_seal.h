@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* crc_seal - the map text's last line, computed bit by bit: a second opinion on zlib's, and a way past it for tests. */
+/* crc_seal - the map text's last line, computed bit by bit: a second opinion on zlib's, and a way
+ * past it for tests. */
 #ifndef WUBI_TEST_CRC_SEAL_H
 #define WUBI_TEST_CRC_SEAL_H
 

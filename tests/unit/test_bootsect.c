@@ -48,21 +48,36 @@ static void impossible_fields_are_refused_by_name(void **state)
 		uint64_t value;
 		const char *word;
 	} bad[] = {
-		{ 0x0b, 2, 0, "bytes per sector" },           { 0x0b, 2, 128, "bytes per sector" },
-		{ 0x0b, 2, 513, "bytes per sector" },         { 0x0b, 2, 8192, "bytes per sector" },
-		{ 0x0d, 1, 0, "sectors per cluster" },        { 0x0d, 1, 3, "sectors per cluster" },
-		{ 0x0d, 1, 0x81, "sectors per cluster" },     { 0x0d, 1, 0xf3, "sectors per cluster" },
-		{ 0x0e, 2, 1, "FAT" },                        { 0x10, 1, 2, "FAT" },
-		{ 0x11, 2, 512, "FAT" },                      { 0x13, 2, 2880, "FAT" },
-		{ 0x16, 2, 9, "FAT" },                        { 0x20, 4, 1, "FAT" },
-		{ 0x28, 8, 0, "total sectors" },              { 0x28, 8, 7, "total sectors" },
-		{ 0x28, 8, DEVICE_BYTES / 512 + 1, "do not fit" }, { 0x28, 8, UINT64_MAX, "total sectors" },
-		{ 0x30, 8, DEVICE_BYTES / 4096, "$MFT " },    { 0x30, 8, UINT64_MAX, "$MFT " },
-		{ 0x38, 8, DEVICE_BYTES / 4096, "$MFTMirr" }, { 0x40, 1, 0, "MFT record" },
-		{ 0x40, 1, 3, "MFT record" },                 { 0x40, 1, 0x80, "MFT record" },
-		{ 0x40, 1, 0xe0, "MFT record" },              { 0x40, 1, 0xe1, "MFT record" },
-		{ 0x40, 1, 0xff, "MFT record" },              { 0x40, 1, 0x7f, "MFT record" },
-		{ 0x44, 1, 0, "index block" },                { 0x44, 1, 0x40, "index block" },
+		{ 0x0b, 2, 0, "bytes per sector" },
+		{ 0x0b, 2, 128, "bytes per sector" },
+		{ 0x0b, 2, 513, "bytes per sector" },
+		{ 0x0b, 2, 8192, "bytes per sector" },
+		{ 0x0d, 1, 0, "sectors per cluster" },
+		{ 0x0d, 1, 3, "sectors per cluster" },
+		{ 0x0d, 1, 0x81, "sectors per cluster" },
+		{ 0x0d, 1, 0xf3, "sectors per cluster" },
+		{ 0x0e, 2, 1, "FAT" },
+		{ 0x10, 1, 2, "FAT" },
+		{ 0x11, 2, 512, "FAT" },
+		{ 0x13, 2, 2880, "FAT" },
+		{ 0x16, 2, 9, "FAT" },
+		{ 0x20, 4, 1, "FAT" },
+		{ 0x28, 8, 0, "total sectors" },
+		{ 0x28, 8, 7, "total sectors" },
+		{ 0x28, 8, DEVICE_BYTES / 512 + 1, "do not fit" },
+		{ 0x28, 8, UINT64_MAX, "total sectors" },
+		{ 0x30, 8, DEVICE_BYTES / 4096, "$MFT " },
+		{ 0x30, 8, UINT64_MAX, "$MFT " },
+		{ 0x38, 8, DEVICE_BYTES / 4096, "$MFTMirr" },
+		{ 0x40, 1, 0, "MFT record" },
+		{ 0x40, 1, 3, "MFT record" },
+		{ 0x40, 1, 0x80, "MFT record" },
+		{ 0x40, 1, 0xe0, "MFT record" },
+		{ 0x40, 1, 0xe1, "MFT record" },
+		{ 0x40, 1, 0xff, "MFT record" },
+		{ 0x40, 1, 0x7f, "MFT record" },
+		{ 0x44, 1, 0, "index block" },
+		{ 0x44, 1, 0x40, "index block" },
 	};
 	uint8_t b[BOOTSECT_BYTES];
 
@@ -79,8 +94,12 @@ static void impossible_fields_are_refused_by_name(void **state)
 		assert_int_equal(s.serial, 7);
 	}
 	make_ntfs(b);
-	assert_int_equal(bootsect_parse(b, BOOTSECT_BYTES - 1, DEVICE_BYTES, &(struct bootsect){ 0 }, NULL), -EINVAL);
-	assert_int_equal(bootsect_parse(b, BOOTSECT_BYTES, DEVICE_BYTES - 513, &(struct bootsect){ 0 }, NULL), -EINVAL);
+	assert_int_equal(
+		bootsect_parse(b, BOOTSECT_BYTES - 1, DEVICE_BYTES, &(struct bootsect){ 0 }, NULL),
+		-EINVAL);
+	assert_int_equal(bootsect_parse(b, BOOTSECT_BYTES, DEVICE_BYTES - 513,
+					&(struct bootsect){ 0 }, NULL),
+			 -EINVAL);
 }
 
 static void random_bytes_never_give_impossible_values(void **state)
@@ -99,9 +118,11 @@ static void random_bytes_never_give_impossible_values(void **state)
 		if (parse(b, &s, NULL) < 0)
 			continue;
 		good++;
-		assert_true(s.total_bytes <= DEVICE_BYTES && s.total_bytes / s.sector_bytes == s.total_sectors);
+		assert_true(s.total_bytes <= DEVICE_BYTES &&
+			    s.total_bytes / s.sector_bytes == s.total_sectors);
 		assert_true(s.cluster_bytes >= s.sector_bytes && s.cluster_bytes <= 2u << 20);
-		assert_true(s.mft_lcn < s.total_bytes / s.cluster_bytes && s.mftmirr_lcn < s.total_bytes / s.cluster_bytes);
+		assert_true(s.mft_lcn < s.total_bytes / s.cluster_bytes &&
+			    s.mftmirr_lcn < s.total_bytes / s.cluster_bytes);
 		assert_true(s.mft_record_bytes >= 512 && s.index_block_bytes >= 512);
 	}
 	assert_true(good > 1000);
@@ -111,8 +132,9 @@ static void ntfs_gives_its_geometry(void **state)
 {
 	static const struct {
 		unsigned sector, code, cluster;
-	} rows[] = { { 512, 1, 512 },        { 512, 8, 4096 },       { 512, 128, 65536 },     { 512, 0xf8, 131072 },
-		     { 512, 0xf4, 2u << 20 }, { 4096, 1, 4096 },      { 4096, 0xf7, 2u << 20 }, { 256, 2, 512 } };
+	} rows[] = { { 512, 1, 512 },	       { 512, 8, 4096 },	{ 512, 128, 65536 },
+		     { 512, 0xf8, 131072 },    { 512, 0xf4, 2u << 20 }, { 4096, 1, 4096 },
+		     { 4096, 0xf7, 2u << 20 }, { 256, 2, 512 } };
 	struct bootsect s;
 	uint8_t b[BOOTSECT_BYTES];
 
@@ -174,10 +196,12 @@ static void others_are_named(void **state)
 		size_t n;
 		const char *name;
 	} rows[] = {
-		{ 3, "EXFAT   ", 8, "exFAT" }, { 54, "FAT12   ", 8, "FAT" }, { 54, "FAT16   ", 8, "FAT" },
-		{ 82, "FAT32   ", 8, "FAT" },  { 3, "ReFS", 4, "ReFS" },     { 0, "LUKS\xba\xbe", 6, "LUKS" },
-		{ 0, "XFSB", 4, "XFS" },       { 1080, "\x53\xef", 2, "ext" }, { 0, "", 0, "empty" },
-		{ 0, "x", 1, "unknown" },      { 511, "x", 1, "unknown" },   { 3, "NTFS   x", 8, "unknown" },
+		{ 3, "EXFAT   ", 8, "exFAT" }, { 54, "FAT12   ", 8, "FAT" },
+		{ 54, "FAT16   ", 8, "FAT" },  { 82, "FAT32   ", 8, "FAT" },
+		{ 3, "ReFS", 4, "ReFS" },      { 0, "LUKS\xba\xbe", 6, "LUKS" },
+		{ 0, "XFSB", 4, "XFS" },       { 1080, "\x53\xef", 2, "ext" },
+		{ 0, "", 0, "empty" },	       { 0, "x", 1, "unknown" },
+		{ 511, "x", 1, "unknown" },    { 3, "NTFS   x", 8, "unknown" },
 	};
 	uint8_t b[2048];
 	struct bootsect s;

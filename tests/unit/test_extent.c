@@ -48,7 +48,8 @@ static void append_merges_and_drops(void **state)
 	assert_int_equal(l.count, 1);
 	assert_int_equal(l.items[0].length_bytes, 2 * K4);
 	assert_int_equal(extent_list_append(&l, 3 * K4, K4, NULL), 0);
-	assert_int_equal(extent_list_append(&l, 2 * K4, K4, NULL), 0); /* before the last: no merging */
+	assert_int_equal(extent_list_append(&l, 2 * K4, K4, NULL),
+			 0); /* before the last: no merging */
 	assert_int_equal(l.count, 3);
 	assert_int_equal(l.items[2].logical_bytes, 3 * K4);
 	assert_int_equal(extent_list_bytes(&l), 4 * K4);
@@ -64,21 +65,33 @@ static void unusable_lists_are_refused(void **state)
 		struct extent x[3];
 	} bad[] = {
 		{ "no extent", 0, { { 0, 0, 0 } } },
-		{ "extent 1 is empty", 3, { { 0, 0, 2 * K4 }, { 2 * K4, 5 * K4, 0 }, { 2 * K4, 9 * K4, 3 * K4 } } },
-		{ "extent 0", 1, { { K4, 0, 5 * K4 } } },                                        /* does not start at 0 */
-		{ "extent 1", 2, { { 0, 0, 2 * K4 }, { 3 * K4, 9 * K4, 3 * K4 } } },             /* hole */
-		{ "extent 1", 2, { { 0, 0, 2 * K4 }, { K4, 9 * K4, 3 * K4 } } },                 /* logical overlap */
-		{ "extent 0", 2, { { 2 * K4, 9 * K4, 3 * K4 }, { 0, 0, 2 * K4 } } },             /* unsorted */
-		{ "extent 1", 2, { { 0, 0, 2 * K4 }, { 2 * K4, 9 * K4 + 512, 3 * K4 } } },       /* physical unaligned */
-		{ "extent 0", 1, { { 0, 0, 5 * K4 + 512 } } },                                   /* length unaligned */
-		{ "extent 0", 2, { { 0, 0, 2 * K4 + 512 }, { 2 * K4 + 512, 9 * K4, 3 * K4 - 512 } } },
-		{ "extent 0", 1, { { 0, DEVICE_BYTES - 4 * K4, 5 * K4 } } },                     /* beyond the device */
-		{ "extent 0", 1, { { 0, UINT64_MAX - K4 + 1, 5 * K4 } } },                       /* wraps around */
+		{ "extent 1 is empty",
+		  3,
+		  { { 0, 0, 2 * K4 }, { 2 * K4, 5 * K4, 0 }, { 2 * K4, 9 * K4, 3 * K4 } } },
+		{ "extent 0", 1, { { K4, 0, 5 * K4 } } }, /* does not start at 0 */
+		{ "extent 1", 2, { { 0, 0, 2 * K4 }, { 3 * K4, 9 * K4, 3 * K4 } } }, /* hole */
+		{ "extent 1",
+		  2,
+		  { { 0, 0, 2 * K4 }, { K4, 9 * K4, 3 * K4 } } }, /* logical overlap */
+		{ "extent 0", 2, { { 2 * K4, 9 * K4, 3 * K4 }, { 0, 0, 2 * K4 } } }, /* unsorted */
+		{ "extent 1",
+		  2,
+		  { { 0, 0, 2 * K4 }, { 2 * K4, 9 * K4 + 512, 3 * K4 } } }, /* physical unaligned */
+		{ "extent 0", 1, { { 0, 0, 5 * K4 + 512 } } },		    /* length unaligned */
+		{ "extent 0",
+		  2,
+		  { { 0, 0, 2 * K4 + 512 }, { 2 * K4 + 512, 9 * K4, 3 * K4 - 512 } } },
+		{ "extent 0", 1, { { 0, DEVICE_BYTES - 4 * K4, 5 * K4 } } }, /* beyond the device */
+		{ "extent 0", 1, { { 0, UINT64_MAX - K4 + 1, 5 * K4 } } },   /* wraps around */
 		{ "overlap", 2, { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 9 * K4, 3 * K4 } } },
 		{ "overlap", 2, { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 6 * K4, 3 * K4 } } },
 		{ "overlap", 3, { { 0, 8 * K4, K4 }, { K4, K4, K4 }, { 2 * K4, 6 * K4, 3 * K4 } } },
-		{ "0 and 1", 2, { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 10 * K4, 3 * K4 } } },        /* not merged */
-		{ "instead of 20480", 2, { { 0, 0, 2 * K4 }, { 2 * K4, 9 * K4, 2 * K4 } } },     /* sum */
+		{ "0 and 1",
+		  2,
+		  { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 10 * K4, 3 * K4 } } }, /* not merged */
+		{ "instead of 20480",
+		  2,
+		  { { 0, 0, 2 * K4 }, { 2 * K4, 9 * K4, 2 * K4 } } }, /* sum */
 		{ "instead of 20480", 2, { { 0, 0, 2 * K4 }, { 2 * K4, 9 * K4, 4 * K4 } } },
 	};
 	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
@@ -88,7 +101,8 @@ static void unusable_lists_are_refused(void **state)
 		struct err e = ERR_INIT;
 
 		fill(&l, bad[i].x, bad[i].count);
-		assert_int_equal(extent_list_check(&l, 5 * K4, DEVICE_BYTES, ALIGN_BYTES, &e), -EINVAL);
+		assert_int_equal(extent_list_check(&l, 5 * K4, DEVICE_BYTES, ALIGN_BYTES, &e),
+				 -EINVAL);
 		assert_text_has(e.text, bad[i].names);
 	}
 	fill(&l, &(struct extent){ 0, 0, 5 * K4 }, 1);
@@ -97,13 +111,17 @@ static void unusable_lists_are_refused(void **state)
 	assert_int_equal(extent_list_check(&l, 5 * K4, 5 * K4 - 1, ALIGN_BYTES, NULL), -EINVAL);
 }
 
-/* C17: 1 to 3 runs, a run at 0, one that ends with the device, physically descending, more than 1000. */
+/* C17: 1 to 3 runs, a run at 0, one that ends with the device, physically descending, more than
+ * 1000. */
 static void usable_lists_pass(void **state)
 {
 	static const struct extent one[] = { { 0, 0, 5 * K4 } };
 	static const struct extent whole[] = { { 0, 0, DEVICE_BYTES } };
-	static const struct extent last[] = { { 0, 7 * K4, K4 }, { K4, DEVICE_BYTES - 4 * K4, 4 * K4 } };
-	static const struct extent descending[] = { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 6 * K4, 2 * K4 }, { 4 * K4, 0, K4 } };
+	static const struct extent last[] = { { 0, 7 * K4, K4 },
+					      { K4, DEVICE_BYTES - 4 * K4, 4 * K4 } };
+	static const struct extent descending[] = { { 0, 8 * K4, 2 * K4 },
+						    { 2 * K4, 6 * K4, 2 * K4 },
+						    { 4 * K4, 0, K4 } };
 	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
 
 	(void)state;
@@ -126,7 +144,9 @@ static void usable_lists_pass(void **state)
 
 static void find_gives_place_and_what_is_contiguous(void **state)
 {
-	static const struct extent x[] = { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 6 * K4, K4 }, { 3 * K4, 20 * K4, 2 * K4 } };
+	static const struct extent x[] = { { 0, 8 * K4, 2 * K4 },
+					   { 2 * K4, 6 * K4, K4 },
+					   { 3 * K4, 20 * K4, 2 * K4 } };
 	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
 	struct extent got = { 1, 2, 3 };
 
@@ -142,7 +162,8 @@ static void find_gives_place_and_what_is_contiguous(void **state)
 		assert_true(extent_list_find(&l, at, &got));
 		assert_int_equal(got.logical_bytes, at);
 		assert_int_equal(got.physical_bytes - in->physical_bytes, at - in->logical_bytes);
-		assert_int_equal(got.logical_bytes + got.length_bytes, in->logical_bytes + in->length_bytes);
+		assert_int_equal(got.logical_bytes + got.length_bytes,
+				 in->logical_bytes + in->length_bytes);
 	}
 }
 
@@ -153,8 +174,10 @@ static bool brute_overlap(const struct extent_list *a, const struct extent_list 
 			const struct extent *x = &a->items[i];
 			const struct extent *y = &b->items[j];
 
-			for (uint64_t at = x->physical_bytes; at < x->physical_bytes + x->length_bytes; at++) {
-				if (at >= y->physical_bytes && at < y->physical_bytes + y->length_bytes)
+			for (uint64_t at = x->physical_bytes;
+			     at < x->physical_bytes + x->length_bytes; at++) {
+				if (at >= y->physical_bytes &&
+				    at < y->physical_bytes + y->length_bytes)
 					return true;
 			}
 		}
@@ -176,9 +199,15 @@ static void overlaps_agrees_with_brute_force(void **state)
 		a.count = 0;
 		b.count = 0;
 		for (int i = rand_r(&seed) % 5; i > 0; i--)
-			extent_list_push(&a, &(struct extent){ 0, (uint64_t)rand_r(&seed) % 60, (uint64_t)rand_r(&seed) % 8 }, NULL);
+			extent_list_push(&a,
+					 &(struct extent){ 0, (uint64_t)rand_r(&seed) % 60,
+							   (uint64_t)rand_r(&seed) % 8 },
+					 NULL);
 		for (int i = rand_r(&seed) % 5; i > 0; i--)
-			extent_list_push(&b, &(struct extent){ 0, (uint64_t)rand_r(&seed) % 60, (uint64_t)rand_r(&seed) % 8 }, NULL);
+			extent_list_push(&b,
+					 &(struct extent){ 0, (uint64_t)rand_r(&seed) % 60,
+							   (uint64_t)rand_r(&seed) % 8 },
+					 NULL);
 		assert_int_equal(extent_list_overlaps(&a, &b, &got, NULL), 0);
 		assert_int_equal(got, brute_overlap(&a, &b));
 		seen[got]++;

@@ -5,32 +5,11 @@
 #include "alloc_fail.h"
 #include "cmocka_all.h"
 #include "crc_seal.h"
+#include "map_lines.h"
 
 #include "../../src/extent.c"
 
 #include "../../src/map.c"
-
-/* Written by hand from the format's description, not by map_format(). */
-static const char *const good_lines[] = {
-	"wubi-map 1",
-	"id 0f2a7c1e-9b3d-4e55-8a61-c0ffee123456",
-	"generation 3",
-	"name root",
-	"image /ubuntu/disks/root.disk",
-	"size_bytes 10485760",
-	"mft_record 4711",
-	"mft_sequence 12",
-	"host_serial 00a1b2c3d4e5f678",
-	"host_partuuid 11111111-2222-3333-4444-555555555555",
-	"host_partition_sectors 4194304",
-	"host_cluster_bytes 4096",
-	"host_sector_bytes 512",
-	"fs_type ext4",
-	"fs_uuid 99999999-8888-7777-6666-555555555555",
-	"extents 2",
-	"extent 0 2048 16384",
-	"extent 16384 65536 4096",
-};
 
 #define LINES COUNT_OF(good_lines)
 #define TEXT_MAX 8192
@@ -39,6 +18,16 @@ static size_t seal(char *text, size_t n)
 {
 	crc_seal_line(text, n, text + n);
 	return n + CRC_SEAL_BYTES;
+}
+
+static size_t put_line(char *text, size_t n, const char *line)
+{
+	size_t length = strlen(line);
+
+	assert_true(n + length + 1 + CRC_SEAL_BYTES < TEXT_MAX);
+	memcpy(text + n, line, length);
+	text[n + length] = '\n';
+	return n + length + 1;
 }
 
 /* The good text with one line replaced (NULL: left out), and a right checksum. */
@@ -50,7 +39,7 @@ static size_t text_with(char *text, size_t line, const char *instead)
 		const char *s = i == line ? instead : good_lines[i];
 
 		if (s)
-			n += (size_t)snprintf(text + n, TEXT_MAX - n, "%s\n", s);
+			n = put_line(text, n, s);
 	}
 	return seal(text, n);
 }
@@ -134,7 +123,7 @@ static void every_truncation_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < n; i++) {
-		assert_refused(text, i);         /* at every byte, so at every line too */
+		assert_refused(text, i);	 /* at every byte, so at every line too */
 		assert_refused(text + n - i, i); /* from the front */
 	}
 }
@@ -153,9 +142,9 @@ static void truncated_or_missing_lines_with_a_right_checksum_are_refused(void **
 		size_t n = 0;
 
 		for (size_t i = 0; i < keep; i++)
-			n += (size_t)snprintf(text + n, TEXT_MAX - n, "%s\n", good_lines[i]);
+			n = put_line(text, n, good_lines[i]);
 		assert_refused(text, seal(text, n));
-		n += (size_t)snprintf(text + n, TEXT_MAX - n, "%s", good_lines[keep]);
+		n = put_line(text, n, good_lines[keep]) - 1;
 		assert_refused(text, seal(text, n)); /* no '\n' before crc32 */
 	}
 }
@@ -186,62 +175,11 @@ static void added_bytes_and_lines_are_refused(void **state)
 	assert_refused(wrong, seal(wrong, body + 1));
 	memmove(wrong, text, n);
 	for (size_t i = 0; i < 8; i++) /* the checksum in capitals: one way to write a map */
-		wrong[body + 6 + i] = (char)(wrong[body + 6 + i] >= 'a' ? wrong[body + 6 + i] - 32 : wrong[body + 6 + i]);
+		wrong[body + 6 + i] = (char)(wrong[body + 6 + i] >= 'a' ? wrong[body + 6 + i] - 32
+									: wrong[body + 6 + i]);
 	if (memcmp(wrong, text, n) != 0)
 		assert_refused(wrong, n);
 }
-
-struct bad_line {
-	size_t line; /* index in good_lines */
-	const char *text;
-};
-
-static const struct bad_line bad_lines[] = {
-	{ 0, "wubi-map 2" }, { 0, "wubi-map 01" }, { 0, "wubi-map" }, { 0, "wubi-map 1 " }, { 0, "Wubi-map 1" },
-	{ 0, "wubi-map 10" }, { 0, "" },
-	{ 1, "id 0F2A7C1E-9b3d-4e55-8a61-c0ffee123456" }, { 1, "id 0f2a7c1e9b3d4e558a61c0ffee123456" }, { 1, "id -" },
-	{ 1, "id " }, { 1, "id" }, { 1, "id  0f2a7c1e-9b3d-4e55-8a61-c0ffee123456" },
-	{ 1, "id 0f2a7c1e-9b3d-4e55-8a61-c0ffee123456 " }, { 1, "id 0f2a7c1e-9b3d-4e55-8a61-c0ffee1234567" },
-	{ 1, "ID 0f2a7c1e-9b3d-4e55-8a61-c0ffee123456" }, { 1, "id\t0f2a7c1e-9b3d-4e55-8a61-c0ffee123456" },
-	{ 2, "generation 0" }, { 2, "generation 03" }, { 2, "generation -1" }, { 2, "generation +3" }, { 2, "generation" },
-	{ 2, "generation 18446744073709551616" }, { 2, "generation 3 " }, { 2, "generation 0x3" }, { 2, "generation 3\r" },
-	{ 3, "name Root" }, { 3, "name 1root" }, { 3, "name -root" }, { 3, "name ro/ot" }, { 3, "name ro ot" },
-	{ 3, "name abcdefghijklmnopqrstuvwxyzabcdef" }, { 3, "name " }, { 3, "name .." },
-	{ 4, "image ubuntu/disks/root.disk" }, { 4, "image /ubuntu/../root.disk" }, { 4, "image /ubuntu//root.disk" },
-	{ 4, "image /ubuntu/disks/" }, { 4, "image /" }, { 4, "image /a\tb" }, { 4, "image C:/root.disk" },
-	{ 4, "image /ubuntu\\root.disk" }, { 4, "image /\xff" },
-	{ 5, "size_bytes 10485761" }, { 5, "size_bytes 0" }, { 5, "size_bytes 10485248" }, { 5, "size_bytes 10M" },
-	{ 5, "size_bytes 20971520" },
-	{ 6, "mft_record 281474976710656" }, { 6, "mft_record -1" }, { 6, "mft_record 04711" },
-	{ 7, "mft_sequence 65536" }, { 7, "mft_sequence 012" },
-	{ 8, "host_serial 0a1b2c3d4e5f678" }, { 8, "host_serial 00A1b2c3d4e5f678" }, { 8, "host_serial 0x00a1b2c3d4e5f6" },
-	{ 8, "host_serial 00a1b2c3d4e5f6780" }, { 8, "host_serial -0a1b2c3d4e5f678" },
-	{ 9, "host_partuuid " }, { 9, "host_partuuid 1111111-01" }, { 9, "host_partuuid AAAAAAAA-01" },
-	{ 9, "host_partuuid 11111111-222" }, { 9, "host_partuuid --" },
-	{ 10, "host_partition_sectors 0" }, { 10, "host_partition_sectors 69631" },
-	{ 10, "host_partition_sectors 36028797018963968" },
-	{ 11, "host_cluster_bytes 4095" }, { 11, "host_cluster_bytes 4194304" }, { 11, "host_cluster_bytes 128" },
-	{ 11, "host_cluster_bytes 4294971392" },
-	{ 12, "host_sector_bytes 8192" }, { 12, "host_sector_bytes 128" }, { 12, "host_sector_bytes 513" },
-	{ 12, "host_sector_bytes 0" },
-	{ 13, "fs_type ext3" }, { 13, "fs_type " }, { 13, "fs_type none" }, { 13, "fs_type -" }, { 13, "fs_type ext4swapnone" },
-	{ 14, "fs_uuid -" }, { 14, "fs_uuid 11111111-01" },
-	{ 15, "extents 0" }, { 15, "extents 1" }, { 15, "extents 3" }, { 15, "extents 02" },
-	{ 15, "extents 18446744073709551615" }, { 15, "extents x" },
-	{ 16, "extent 8 2048 16384" },                /* does not start at 0 */
-	{ 16, "extent 0 2048 16376" },                /* hole behind it */
-	{ 16, "extent 0 2048 16392" },                /* logical overlap */
-	{ 16, "extent 0 49152 16385" },
-	{ 16, "extent 0 65536 16384" },               /* the same place twice */
-	{ 16, "extent 0 60000 16384" },               /* physical overlap */
-	{ 16, "extent 0 49152 16384" },               /* touches the next: not merged */
-	{ 16, "extent 0 4194304 16384" },             /* beyond the partition */
-	{ 16, "extent 0 36028797018963968 16384" },   /* 2^64 bytes */
-	{ 16, "extent 0 36028797018963967 16384" },   /* wraps around */
-	{ 16, "extent 0 2048" }, { 16, "extent 0 2048 16384 1" }, { 16, "extent 0 2048 16384 " }, { 16, "extent  0 2048 16384" },
-	{ 16, "extent 0  2048 16384" }, { 16, "extent 00 2048 16384" }, { 16, "extent 0 +2048 16384" }, { 16, "extent" },
-	{ 17, "extent 16384 65536 0" }, { 17, "extent 16384 65536 4088" }, { 17, "extent 16384 4190209 4096" },
-};
 
 static void bad_lines_with_a_right_checksum_are_refused_by_number(void **state)
 {
@@ -256,9 +194,12 @@ static void bad_lines_with_a_right_checksum_are_refused_by_number(void **state)
 
 		assert_refused(text, n);
 		assert_int_equal(parse(text, n, &m, &e), -EINVAL);
-		assert_int_equal(sscanf(e.text, "line %u:", &number) == 1 || sscanf(e.text, "line %u ", &number) == 1, 1);
+		assert_int_equal(sscanf(e.text, "line %u:", &number) == 1 ||
+					 sscanf(e.text, "line %u ", &number) == 1,
+				 1);
 		/* Sizes and sums are known to be wrong only when the extents are read. */
-		if (bad_lines[i].line != 5 && bad_lines[i].line != 10 && bad_lines[i].line != 13 && bad_lines[i].line < 15)
+		if (bad_lines[i].line != 5 && bad_lines[i].line != 10 && bad_lines[i].line != 13 &&
+		    bad_lines[i].line < 15)
 			assert_int_equal(number, bad_lines[i].line + 1);
 	}
 }
@@ -274,7 +215,7 @@ static void two_lines_in_the_wrong_order_are_refused(void **state)
 		for (size_t i = 0; i < LINES; i++) {
 			size_t from = i == swap ? i + 1 : i == swap + 1 ? i - 1 : i;
 
-			n += (size_t)snprintf(text + n, TEXT_MAX - n, "%s\n", good_lines[from]);
+			n = put_line(text, n, good_lines[from]);
 		}
 		assert_refused(text, seal(text, n));
 	}
@@ -289,9 +230,11 @@ static void extents_are_aligned_to_the_hosts_sector(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LINES; i++) {
-		const char *s = i == 12 ? "host_sector_bytes 4096" : i == 16 ? "extent 0 2052 16384" : good_lines[i];
+		const char *s = i == 12	  ? "host_sector_bytes 4096"
+				: i == 16 ? "extent 0 2052 16384"
+					  : good_lines[i];
 
-		n += (size_t)snprintf(text + n, TEXT_MAX - n, "%s\n", s);
+		n = put_line(text, n, s);
 	}
 	assert_refused(text, seal(text, n));
 	n = text_with(text, 12, "host_sector_bytes 4096");
@@ -389,7 +332,8 @@ static void round_trips(void **state)
 	m->mft_sequence = UINT16_MAX;
 	extent_list_clear(&m->extents);
 	for (uint64_t i = 0; i < 3000; i++)
-		assert_int_equal(extent_list_append(&m->extents, (i * 7919 % 3000) * 8192, 4096, NULL), 0);
+		assert_int_equal(
+			extent_list_append(&m->extents, (i * 7919 % 3000) * 8192, 4096, NULL), 0);
 	m->size_bytes = 3000 * 4096;
 	format_round_trip(m);
 	assert_int_equal(map_copy(m, &copy, NULL), 0);
@@ -425,17 +369,6 @@ static void format_refuses_what_parse_would(void **state)
 
 static void names_and_paths(void **state)
 {
-	static const char *const bad_paths[] = {
-		"", "/", "root.disk", "//a", "/a//b", "/a/", "/.", "/..", "/a/.", "/a/..", "/a/./b", "/a/../b", "/a.", "/a ", "/a./b",
-		"/a /b", "/a\\b", "/a:b", "/a*", "/a?", "/a\"", "/a<", "/a>", "/a|", "/a\n", "/a\x1b[m", "/\x7f", "/\xc2\x9b",
-		"/\x80", "/\xc3", "/\xc3(", "/\xc0\xaf", "/\xe0\x80\xaf", "/\xed\xa0\x80", "/\xf4\x90\x80\x80", "/\xf5\x80\x80\x80",
-		"/\xe2\x82", "/\xf0\x9f\x90",
-	};
-	static const char *const good_paths[] = { "/a", "/ubuntu/disks/root.disk", "/.a", "/..a", "/a b", "/a..b",
-						  "/\xc3\xbc", "/\xe2\x82\xac", "/\xf0\x9f\x90\xa7", "/found.000/FILE0001.CHK" };
-	static const char *const bad_names[] = { "", "1", "-a", "A", "a_b", "a.b", "a b", "a/b", "\xc3\xbc",
-						 "abcdefghijklmnopqrstuvwxyzabcdef" };
-	static const char *const good_names[] = { "a", "root", "home-2", "a-", "abcdefghijklmnopqrstuvwxyzabcde" };
 	char path[1100];
 
 	(void)state;

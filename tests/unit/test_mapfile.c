@@ -68,9 +68,15 @@ static void assert_file_is(const char *path, const char *text)
 /* Its one extent lies at the start of the partition. */
 static void make_map(struct map *m)
 {
-	*m = (struct map){ .map_id = "0f2a7c1e-9b3d-4e55-8a61-c0ffee123456", .generation = 1, .name = "root",
-			   .image = "/ubuntu/disks/root.disk", .size_bytes = 8192, .fs_type = "none",
-			   .host = { .partition_bytes = 1 << 20, .cluster_bytes = 4096, .sector_bytes = 512 } };
+	*m = (struct map){
+		.map_id = "0f2a7c1e-9b3d-4e55-8a61-c0ffee123456",
+		.generation = 1,
+		.name = "root",
+		.image = "/ubuntu/disks/root.disk",
+		.size_bytes = 8192,
+		.fs_type = "none",
+		.host = { .partition_bytes = 1 << 20, .cluster_bytes = 4096, .sector_bytes = 512 }
+	};
 	assert_int_equal(extent_list_append(&m->extents, 0, 8192, NULL), 0);
 }
 
@@ -94,7 +100,8 @@ static void what_is_no_map_is_refused(void **state)
 	assert_text_has(e.text, "line ");
 	assert_text_has(e.text, "'a'");
 	assert_null(m);
-	assert_int_equal(truncate("a", (off_t)MAP_TEXT_MAX + 5), 0); /* sparse, and longer than a map may be */
+	assert_int_equal(truncate("a", (off_t)MAP_TEXT_MAX + 5),
+			 0); /* sparse, and longer than a map may be */
 	assert_int_equal(mapfile_read("a", &m, &e), -EPERM);
 }
 
@@ -104,8 +111,9 @@ static void only_a_regular_file_is_replaced(void **state)
 		const char *path;
 		int code;
 	} bad[] = {
-		{ "", -EISDIR },          { "deep", -EISDIR },      { "deep/", -EISDIR },    { "none/a", -ENOENT },
-		{ "a/b", -ENOTDIR },      { "fifo", -EINVAL },      { "/dev/null", -EINVAL }, { "dangling", -ENOENT },
+		{ "", -EISDIR },	  { "deep", -EISDIR },	   { "deep/", -EISDIR },
+		{ "none/a", -ENOENT },	  { "a/b", -ENOTDIR },	   { "fifo", -EINVAL },
+		{ "/dev/null", -EINVAL }, { "dangling", -ENOENT },
 	};
 
 	(void)state;
@@ -172,7 +180,8 @@ static void written_maps_are_read_back(void **state)
 	put("a", "old", 3);
 	assert_int_equal(symlink("a", "link"), 0);
 	assert_int_equal(mapfile_check_writable("link", &e), 0);
-	assert_int_equal(mapfile_write("link", &m, &e), 0); /* the file, not the link, is replaced */
+	assert_int_equal(mapfile_write("link", &m, &e),
+			 0); /* the file, not the link, is replaced */
 	assert_int_equal(lstat("link", &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 	assert_int_equal(stat("a", &st), 0);

@@ -34,11 +34,13 @@ static void arithmetic_refuses_overflow_and_leaves_ret(void **state)
 
 static void bad_sizes_are_refused(void **state)
 {
-	static const char *const bad[] = { "",     " ",     "G",     "-1",   "+1",     " 1",  "1 ",    "1 G",  "1.5G", "1GG",
-					   "1Gi",  "1GIB",  "1gib ", "1Gb",  "0x10",   "1e3", "1E",    "1B",   "1iB",  "1,0",
-					   "1G\n", "\t1",   "1KiBx", "G1",   "1\xc2\xa0G", "one" };
-	static const char *const large[] = { "18446744073709551616", "99999999999999999999999", "16384P", "18447PB",
-					     "18014398509481984K" };
+	static const char *const bad[] = { "",		 " ",	"G",	"-1",  "+1",	" 1",
+					   "1 ",	 "1 G", "1.5G", "1GG", "1Gi",	"1GIB",
+					   "1gib ",	 "1Gb", "0x10", "1e3", "1E",	"1B",
+					   "1iB",	 "1,0", "1G\n", "\t1", "1KiBx", "G1",
+					   "1\xc2\xa0G", "one" };
+	static const char *const large[] = { "18446744073709551616", "99999999999999999999999",
+					     "16384P", "18447PB", "18014398509481984K" };
 	struct err e;
 	uint64_t x = 7;
 
@@ -59,10 +61,21 @@ static void sizes_with_units(void **state)
 		const char *text;
 		uint64_t bytes;
 	} good[] = {
-		{ "0", 0 }, { "4096", 4096 }, { "30G", 30 * NUM_GIB }, { "30GiB", 30 * NUM_GIB },
-		{ "30GB", UINT64_C(30000000000) }, { "30g", 30 * NUM_GIB }, { "30giB", 30 * NUM_GIB },
-		{ "1k", 1024 }, { "1kB", 1000 }, { "2M", 2 * NUM_MIB }, { "2MB", 2000000 }, { "3T", 3 * NUM_TIB },
-		{ "3TB", UINT64_C(3000000000000) }, { "1P", 1024 * NUM_TIB }, { "18446744073709551615", UINT64_MAX },
+		{ "0", 0 },
+		{ "4096", 4096 },
+		{ "30G", 30 * NUM_GIB },
+		{ "30GiB", 30 * NUM_GIB },
+		{ "30GB", UINT64_C(30000000000) },
+		{ "30g", 30 * NUM_GIB },
+		{ "30giB", 30 * NUM_GIB },
+		{ "1k", 1024 },
+		{ "1kB", 1000 },
+		{ "2M", 2 * NUM_MIB },
+		{ "2MB", 2000000 },
+		{ "3T", 3 * NUM_TIB },
+		{ "3TB", UINT64_C(3000000000000) },
+		{ "1P", 1024 * NUM_TIB },
+		{ "18446744073709551615", UINT64_MAX },
 		{ "16383P", UINT64_C(16383) * 1024 * NUM_TIB },
 	};
 
@@ -78,7 +91,8 @@ static void sizes_with_units(void **state)
 
 static void only_canonical_numbers(void **state)
 {
-	static const char *const bad[] = { "", "00", "01", "-0", "+1", " 1", "1 ", "1k", "0x1", "1\n", "a" };
+	static const char *const bad[] = { "",	 "00", "01",  "-0",  "+1", " 1",
+					   "1 ", "1k", "0x1", "1\n", "a" };
 	uint64_t x = 7;
 	struct err e;
 
@@ -99,8 +113,14 @@ static void sizes_for_people(void **state)
 		uint64_t bytes;
 		const char *text;
 	} rows[] = {
-		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 1536, "1.5 KiB" }, { 30 * NUM_GIB, "30.0 GiB" },
-		{ NUM_GIB - 1, "1.0 GiB" }, { NUM_MIB - 1, "1.0 MiB" }, { 3 * NUM_TIB / 2, "1.5 TiB" },
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1.0 KiB" },
+		{ 1536, "1.5 KiB" },
+		{ 30 * NUM_GIB, "30.0 GiB" },
+		{ NUM_GIB - 1, "1.0 GiB" },
+		{ NUM_MIB - 1, "1.0 MiB" },
+		{ 3 * NUM_TIB / 2, "1.5 TiB" },
 		{ UINT64_MAX, "16.0 EiB" },
 	};
 	char buf[NUM_BYTES_TEXT];

@@ -82,7 +82,9 @@ static void what_lies_beyond_the_volume_is_not_drawn(void **state)
 
 static void sizes_that_do_not_divide(void **state)
 {
-	static const uint64_t sizes[] = { 0, 1, 511, 512, 513, 4096, 65537, NUM_TIB + 7, UINT64_MAX };
+	static const uint64_t sizes[] = {
+		0, 1, 511, 512, 513, 4096, 65537, NUM_TIB + 7, UINT64_MAX
+	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {

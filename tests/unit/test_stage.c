@@ -35,7 +35,7 @@ static void write_all_out(const struct blkio *stage)
 
 	assert_int_equal(stage_runs(stage, &runs, &count, NULL), 0);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(stage_write_out(stage, &runs[i], NULL), 0);
+		assert_int_equal(stage_write_out(stage, runs[i].offset_bytes, runs[i].n, NULL), 0);
 	free(runs);
 	assert_int_equal(stage_bytes(stage), 0);
 	assert_int_equal(stage_runs(stage, &runs, &count, NULL), 0);
@@ -84,7 +84,7 @@ static void test_partial_sector_keeps_the_rest(void **state)
 	assert_int_equal(runs[0].n, 512);
 	assert_int_equal(runs[0].bytes[0], 15);
 	assert_int_equal(runs[1].offset_bytes, 4096 * 2);
-	assert_int_equal(stage_write_out(st, &runs[0], NULL), -EROFS);
+	assert_int_equal(stage_write_out(st, runs[0].offset_bytes, runs[0].n, NULL), -EROFS);
 	assert_int_equal(stage_bytes(st), 1024);
 	free(runs);
 }
@@ -125,7 +125,7 @@ static void test_written_out_stays_readable_and_can_be_staged_again(void **state
 	assert_int_equal(stage_new(base, &st, NULL), 0);
 	assert_int_equal(blkio_write(st, 1000, "one", 3, NULL), 0);
 	assert_int_equal(stage_runs(st, &runs, &count, NULL), 0);
-	assert_int_equal(runs[0].seq, 1);
+	assert_int_equal(stage_seq(st, runs[0].offset_bytes, runs[0].n), 1);
 	free(runs);
 	write_all_out(st);
 	assert_int_equal(blkio_read(st, 1000, b, 3, NULL), 0);
@@ -134,10 +134,34 @@ static void test_written_out_stays_readable_and_can_be_staged_again(void **state
 	assert_memory_equal(memdev_bytes(base) + 1000, "one", 3);
 	assert_int_equal(stage_runs(st, &runs, &count, NULL), 0);
 	assert_int_equal(count, 1);
-	assert_true(runs[0].seq > 1);
+	assert_true(stage_seq(st, runs[0].offset_bytes, runs[0].n) > 1);
 	free(runs);
 	write_all_out(st);
 	assert_memory_equal(memdev_bytes(base) + 1000, "two", 3);
+}
+
+/* A range is written in one go; what was not staged in it keeps base's bytes. */
+static void test_write_out_over_a_gap(void **state)
+{
+	AUTO(blkio) struct blkio *base = new_base(true);
+	AUTO(blkio) struct blkio *st = NULL;
+	uint8_t before[SIZE];
+
+	(void)state;
+	assert_int_equal(stage_new(base, &st, NULL), 0);
+	memcpy(before, memdev_bytes(base), SIZE);
+	assert_int_equal(blkio_write(st, 4096, "first", 5, NULL), 0);
+	assert_int_equal(blkio_write(st, 12288, "second", 6, NULL), 0);
+	assert_int_equal(blkio_write(st, 20480, "third", 5, NULL), 0);
+	assert_int_equal(stage_seq(st, 4096, 512), 1);
+	assert_int_equal(stage_seq(st, 4608, 7680), 0);
+	assert_int_equal(stage_seq(st, 0, 16384), 2);
+	assert_int_equal(stage_write_out(st, 4096, 8704, NULL), 0);
+	assert_int_equal(stage_bytes(st), 512); /* the third */
+	memcpy(before + 4096, "first", 5);
+	memcpy(before + 12288, "second", 6);
+	assert_memory_equal(memdev_bytes(base), before, SIZE);
+	assert_int_equal(stage_write_out(st, SIZE - 512, 1024, NULL), -EINVAL);
 }
 
 static void test_through(void **state)
@@ -249,8 +273,9 @@ static void test_large_stage(void **state)
 	assert_int_equal(count, 8192);
 	for (size_t i = 1; i < count; i++)
 		assert_true(runs[i].offset_bytes > runs[i - 1].offset_bytes);
-	assert_int_equal(runs[count - 1].seq, 1);
-	assert_int_equal(runs[0].seq, 32);
+	assert_int_equal(stage_seq(st, runs[count - 1].offset_bytes, 4096), 1);
+	assert_int_equal(stage_seq(st, 0, 1u << 20), 32);
+	assert_int_equal(stage_seq(st, 1u << 20, 1u << 20), 0); /* nothing there */
 	free(runs);
 	assert_int_equal(blkio_read(st, UINT64_C(1) << 39, b, 1u << 20, NULL), 0);
 	assert_int_equal(reads, 1); /* what is not staged comes in one read */
@@ -263,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_partial_sector_keeps_the_rest),
 		cmocka_unit_test(test_last_page_is_partial),
 		cmocka_unit_test(test_written_out_stays_readable_and_can_be_staged_again),
+		cmocka_unit_test(test_write_out_over_a_gap),
 		cmocka_unit_test(test_through),
 		cmocka_unit_test(test_random_against_a_plain_array),
 		cmocka_unit_test(test_large_stage),

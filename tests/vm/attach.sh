@@ -4,7 +4,7 @@
 # wubi-disk attach and detach: promise 1 (not a byte of the host outside the extents changes), what Windows sees of what
 # Linux wrote, and everything that has to be refused meanwhile (cases D06 D07 C20).
 #
-# vm-setup: truncate -s 256M v.img
+# vm-setup: truncate -s 160M v.img
 # vm-setup: mkntfs -F -Q -q -p 2048 -H 255 -S 63 v.img
 # vm-options: -d v.img -t 240
 

@@ -3,7 +3,7 @@
 #
 # Case B15: create refuses a volume that somebody uses, by whatever name, and changes nothing on it.
 #
-# vm-setup: truncate -s 128M v.img w.img
+# vm-setup: truncate -s 48M v.img w.img
 # vm-setup: mkntfs -F -Q -q -p 2048 -H 255 -S 63 v.img
 # vm-setup: mkntfs -F -Q -q -p 2048 -H 255 -S 63 w.img
 # vm-options: -d v.img -t 240
@@ -19,9 +19,9 @@ map=/run/root.map
 busy() {
 	local before
 	before=$(checksum "$2")
-	check_status "$1: create is refused" 3 "$disk" create "$2" --size 16M --map $map
+	check_status "$1: create is refused" 3 "$disk" create "$2" --size 8M --map $map
 	check_output "$1: says so" "${3:-in use|mounted|busy}"
-	check_status "$1: create --json is refused" 3 "$disk" create "$2" --size 16M --map $map --json
+	check_status "$1: create --json is refused" 3 "$disk" create "$2" --size 8M --map $map --json
 	check_output "$1: the reason is 'busy'" '"reason": *"busy"'
 	check_equal "$1: the volume is unchanged" "$before" "$(checksum "$2")"
 	check "$1: no map" test ! -e $map
@@ -57,6 +57,7 @@ by_another_namespace() {
 by_dm() {
 	dmsetup create host --table "0 $(blockdev --getsz $volume) linear 98:0 0"
 	busy 'a dm device lies over it' $volume "'host'"
+	dmsetup mknodes host # dmsetup leaves it to udev
 	ntfs_mount /dev/mapper/host /run/n || fail 'ntfs-3g on the dm device'
 	busy 'mounted through a dm device' $volume
 	busy 'the mounted dm device itself' /dev/mapper/host '/run/n'
@@ -105,7 +106,7 @@ by_kernel() {
 # Nobody gets in between the check and the last write: create is stopped as soon as it has the volume open.
 during_create() {
 	local pid tries=2000
-	"$disk" create $volume --size 96M --zero --map $map >/run/create.out 2>&1 &
+	"$disk" create $volume --size 20M --zero --map $map >/run/create.out 2>&1 &
 	pid=$!
 	while [ $tries -gt 0 ] && ! find "/proc/$pid/fd" -lname $volume 2>/dev/null | grep -q .; do
 		tries=$((tries - 1))
@@ -118,7 +119,7 @@ during_create() {
 	else
 		pass 'during create: ntfs-3g cannot mount it'
 	fi
-	check_status 'during create: a second create is refused' 3 "$disk" create $volume --size 16M --name home --map /run/home.map
+	check_status 'during create: a second create is refused' 3 "$disk" create $volume --size 8M --name home --map /run/home.map
 	kill -CONT $pid
 	wait $pid
 	check_equal 'during create: it ends well' 0 $?
@@ -132,6 +133,6 @@ by_dm
 by_loop
 by_kernel
 # The control: nobody uses them now, and create has nothing against either.
-check 'free again: the file' "$disk" create $file --size 16M --map /run/file.map
+check 'free again: the file' "$disk" create $file --size 8M --map /run/file.map
 during_create
 finish

@@ -3,7 +3,6 @@
  * allocfail - linked into wubi-disk with -Wl,--wrap=..., so that only our own objects come here: the ALLOC_FAIL_AT-th
  * allocation fails. ALLOC_COUNT=file: the number of allocations so far, as text, kept up to date.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
