@@ -15,19 +15,20 @@ static uint64_t physical_end(const struct extent *x)
 	return num_add(x->physical_bytes, x->length_bytes, &end) < 0 ? UINT64_MAX : end;
 }
 
-static int reserve_one(struct extent_list *l, struct err *e)
+/* False: no memory, and the list is as it was. */
+static bool reserve_one(struct extent_list *l)
 {
 	size_t capacity = l->capacity ? l->capacity * 2 : 16;
 	struct extent *items;
 
-	if (l->count < l->capacity)
-		return 0;
+	if (l->items && l->count < l->capacity)
+		return true;
 	items = reallocarray(l->items, capacity, sizeof(*items));
 	if (!items)
-		return err_set(e, -ENOMEM, "out of memory for %zu extents", capacity);
+		return false;
 	l->items = items;
 	l->capacity = capacity;
-	return 0;
+	return true;
 }
 
 int extent_list_append(struct extent_list *l, uint64_t physical_bytes, uint64_t length_bytes,
@@ -56,10 +57,9 @@ int extent_list_append(struct extent_list *l, uint64_t physical_bytes, uint64_t 
 int extent_list_push(struct extent_list *l, const struct extent *x, struct err *e)
 {
 	struct extent copy = *x; /* x may lie in the list, which may move */
-	int r = reserve_one(l, e);
 
-	if (r < 0)
-		return r;
+	if (!reserve_one(l))
+		return err_set(e, -ENOMEM, "out of memory for %zu extents and more", l->count);
 	l->items[l->count++] = copy;
 	return 0;
 }
@@ -117,7 +117,7 @@ static int sort_by_place(const struct extent_list *l, const struct extent ***ret
 static int check_disjoint(const struct extent_list *l, struct err *e)
 {
 	AUTO_FREE const struct extent **sorted = NULL;
-	size_t n;
+	size_t n = 0;
 	int r = sort_by_place(l, &sorted, &n, e);
 
 	if (r < 0)
@@ -241,8 +241,8 @@ int extent_list_overlaps(const struct extent_list *a, const struct extent_list *
 {
 	AUTO_FREE const struct extent **x = NULL;
 	AUTO_FREE const struct extent **y = NULL;
-	size_t nx;
-	size_t ny;
+	size_t nx = 0;
+	size_t ny = 0;
 	size_t i = 0;
 	size_t j = 0;
 	int r = sort_by_place(a, &x, &nx, e);

@@ -69,7 +69,7 @@ sparse_super sparse_super2 large_file huge_file dir_nlink extra_isize metadata_c
 		lacks "$(cat "$T/fsck")" 'fix|error|wrong'
 		rm "$M"
 	done
-	mkvol 2G
+	mkvol 3G
 	create 1G
 	mapped "$M" "$V" "$T/a.img"
 	e2fsck -fn "$T/a.img" >"$T/fsck" 2>&1 || fail "1G: $(cat "$T/fsck")"

@@ -46,7 +46,11 @@ static size_t text_with(char *text, size_t line, const char *instead)
 
 static size_t good_text(char *text)
 {
-	return text_with(text, LINES, NULL);
+	size_t n = text_with(text, LINES, NULL);
+
+	if (n <= CRC_SEAL_BYTES || n > TEXT_MAX / 2) /* gcc 12 warns of what it cannot exclude */
+		abort();
+	return n;
 }
 
 /* From an exact heap copy, so that ASan sees any look behind the end. */

@@ -103,25 +103,28 @@ by_kernel() {
 	done
 }
 
-# Nobody gets in between the check and the last write: create is stopped as soon as it has the volume open.
+# Nobody gets in between the check and the last write: create is stopped at its first write to the volume.
 during_create() {
-	local pid tries=2000
-	"$disk" create $volume --size 20M --zero --map $map >/run/create.out 2>&1 &
-	pid=$!
-	while [ $tries -gt 0 ] && ! find "/proc/$pid/fd" -lname $volume 2>/dev/null | grep -q .; do
+	local tracer pid tries=400
+	strace -f -o /run/trace -P $volume -e trace=pwrite64,pwritev,pwritev2,fallocate \
+		-e inject=pwrite64,pwritev,pwritev2,fallocate:signal=SIGSTOP:when=1 \
+		"$disk" create $volume --size 20M --map $map >/run/create.out 2>&1 &
+	tracer=$!
+	while [ $tries -gt 0 ] && ! grep -q 'stopped by SIGSTOP' /run/trace 2>/dev/null; do
+		sleep 0.05
 		tries=$((tries - 1))
 	done
-	kill -STOP $pid
-	check 'during create: it has the volume open' sh -c "find /proc/$pid/fd -lname $volume | grep -q ."
+	check 'during create: it is stopped at a write' grep 'stopped by SIGSTOP' /run/trace
+	pid=$(pgrep -P $tracer)
 	if ntfs_mount $volume /run/n 2>/dev/null; then
 		fail 'during create: ntfs-3g could mount it'
 		ntfs_umount /run/n
 	else
 		pass 'during create: ntfs-3g cannot mount it'
 	fi
-	check_status 'during create: a second create is refused' 3 "$disk" create $volume --size 8M --name home --map /run/home.map
-	kill -CONT $pid
-	wait $pid
+	busy 'during create: a second create' $volume
+	kill -CONT "$pid"
+	wait $tracer
 	check_equal 'during create: it ends well' 0 $?
 	check 'during create: its map is true' "$disk" verify $volume --map $map
 }
