@@ -42,7 +42,8 @@ void extent_list_clear(struct extent_list *l);
 /*
  * Is this a usable image? At least one extent, none empty, logically without hole or overlap from 0, all fields
  * multiples of align_bytes (a power of two), sum exactly file_bytes, nothing beyond device_bytes, no two
- * extents sharing a physical byte (O(n log n)), no neighbours that should have been merged. -EINVAL names the extent, counted from 0; -ENOMEM.
+ * extents sharing a physical byte (O(n log n)), no neighbours that should have been merged.
+ * -EINVAL names the extent, counted from 0; -ENOMEM.
  */
 int extent_list_check(const struct extent_list *l, uint64_t file_bytes, uint64_t device_bytes, uint32_t align_bytes,
 		      struct err *e);

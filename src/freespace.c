@@ -294,12 +294,13 @@ static int feed_word(struct freespace *f, uint64_t word, unsigned bits, struct e
 			r = close_run(f, f->next_lcn + bit, e);
 			if (r < 0)
 				return r;
-			bit += ~rest ? (unsigned)__builtin_ctzll(~rest) : 64;
-		} else {
-			if (f->run_start == NO_RUN)
-				f->run_start = f->next_lcn + bit;
-			bit += rest ? (unsigned)__builtin_ctzll(rest) : 64;
+			rest = ~rest;
+		} else if (f->run_start == NO_RUN) {
+			f->run_start = f->next_lcn + bit;
 		}
+		if (rest == 0) /* the same to the end of the word; ctz(0) is undefined */
+			break;
+		bit += (unsigned)__builtin_ctzll(rest);
 	}
 	f->next_lcn += bits;
 	return 0;

@@ -7,8 +7,9 @@
  *
  * The choice: the smallest run that fits, the lowest of equal ones, whatever max_extents is; where none fits and more
  * extents are allowed, the fewest runs, taken from the largest. Either is tried outside the MFT zone first (a run is
- * split at its border), then anywhere: one extent that reaches into the zone comes before several outside it. Extents start at a multiple of 1 MiB of the disk where the run allows
- * it without failing to fit, else of the unit (the larger of the cluster and 4 KiB), and are whole units.
+ * split at its border), then anywhere: one extent that reaches into the zone comes before several outside it.
+ * Extents start at a multiple of 1 MiB of the disk where the run allows it without failing to fit, else of the unit
+ * (the larger of the cluster and 4 KiB), and are whole units.
  * Never a cluster of the avoid list ($BadClus), never beyond total_clusters.
  */
 #ifndef WUBI_FREESPACE_H
@@ -59,13 +60,16 @@ void freespace_set_seen(struct freespace *f, freespace_seen_fn *seen, void *ctx)
 /* The next n bytes of the bitmap: bit i of byte 0 is the first cluster not fed yet; set = in use. -ENOMEM. */
 int freespace_feed(struct freespace *f, const uint8_t *bits, size_t n, struct err *e);
 
-/* After the last piece; *ret is set on success only. A bitmap shorter than the volume: -EINVAL (clusters without a bit are not free). */
+/*
+ * After the last piece; *ret is set on success only. A bitmap shorter than the volume: -EINVAL (clusters without a bit
+ * are not free).
+ */
 int freespace_finish(struct freespace *f, struct freespace_summary *ret, struct err *e);
 
 /*
- * After finish. *ret is an initialised list, whose content is replaced: it gets the extents in ascending physical order (logical order alike). Refusals: "no-space"
- * (free and usable bytes against the wanted), "fragmented" (largest run, free space, extents_needed, and what
- * to do: a smaller size, --max-extents N, or defragmenting in Windows).
+ * After finish. *ret is an initialised list, whose content is replaced: it gets the extents in ascending physical
+ * order (logical order alike). Refusals: "no-space" (free and usable bytes against the wanted), "fragmented" (largest
+ * run, free space, extents_needed, and what to do: a smaller size, --max-extents N, or defragmenting in Windows).
  */
 int freespace_choose(struct freespace *f, struct extent_list *ret, struct err *e);
 

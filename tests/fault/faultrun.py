@@ -232,7 +232,7 @@ class Job:
     def argv(self, vol, map_):
         if self.removing:
             return [DISK, 'remove', vol, '--image', IMAGE, '--yes']
-        return [DISK, 'create', vol, '--size', str(SIZE), '--map', map_, '--fs', self.opts.fs] + (
+        return [DISK, 'create', vol, '--size', str(SIZE), '--map', map_, '--fs', self.opts.fs, '--max-extents', '4'] + (
             ['--no-host-map'] if self.opts.no_host_map else [])
 
     def run(self, vol, map_, mode, **env):
@@ -442,7 +442,7 @@ def main():
     path = WORK + '/base.img'
     make_base(path, opts.layout)
     if opts.verb == 'remove':
-        made = sh(DISK, 'create', path, '--size', str(SIZE), '--fs', opts.fs)
+        made = sh(DISK, 'create', path, '--size', str(SIZE), '--fs', opts.fs, '--max-extents', '4')
         if made.returncode:
             sys.exit('create: %s' % made.stderr.decode(errors='replace'))
     job = Job(Base(path), opts)

@@ -33,7 +33,7 @@
 #include <sys/syscall.h>
 
 struct log_record {
-	char op; /* 'W' write, 'Z' range reads as zeros, 'F' flush, 'A' other fallocate */
+	char op; /* 'W' write, 'Z' range reads as zeros, 'F' flush, 'A' other fallocate, 'N' fallocate that failed */
 	char pad[7];
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
@@ -266,8 +266,14 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 	if (!step(zero ? 'Z' : 'A', (uint64_t)offset, (uint64_t)length))
 		return (int)fail_io();
 	r = (int)syscall(SYS_fallocate, fd, mode, offset, length);
-	if (r == 0)
+	if (r == 0) {
 		note(zero ? 'Z' : 'A', (uint64_t)offset, (uint64_t)length);
+	} else {
+		int saved = errno;
+
+		note('N', (uint64_t)offset, (uint64_t)length); /* not there on this file system: the caller does it another way */
+		errno = saved;
+	}
 	return r;
 }
 
