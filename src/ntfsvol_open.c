@@ -136,7 +136,8 @@ static int read_info(struct ntfsvol *v, const struct bootsect *boot, struct err 
 	info->total_bytes = info->total_clusters * info->cluster_bytes;
 	info->mft_zone.lcn = (uint64_t)vol->mft_zone_start;
 	info->mft_zone.clusters = (uint64_t)(vol->mft_zone_end - vol->mft_zone_start);
-	info->state.dirty = (vol->flags & VOLUME_IS_DIRTY) != const_cpu_to_le16(0);
+	/* a chkdsk that was cut off is no better than one that is due */
+	info->state.dirty = (vol->flags & (VOLUME_IS_DIRTY | VOLUME_CHKDSK_UNDERWAY)) != const_cpu_to_le16(0);
 	code = read_journal(v, &info->state, e);
 	if (!code)
 		code = read_hiberfile(v, &info->state, e);

@@ -92,8 +92,9 @@ static int match_entry(void *ctx, const ntfschar *name, const int len, const int
 	if (name_type == FILE_NAME_DOS)
 		return 0; /* the 8.3 twin of a long name is the same entry */
 	if (!ntfs_names_are_equal(name, (size_t)len, m->want, (size_t)m->want_len, IGNORE_CASE, m->vol->upcase,
-				  m->vol->upcase_len))
-		return 0;
+				  m->vol->upcase_len) ||
+	    (m->found && ref == m->ref))
+		return 0; /* an index block that was being split when the power went has one entry twice: no twin */
 	m->found++;
 	if (m->found > 1) {
 		if (utf8_name(name, len, m->twin))
