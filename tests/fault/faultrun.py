@@ -53,7 +53,11 @@ def with_ntfs3g(img, where, options, work):
     try:
         return work(where)
     finally:
-        subprocess.run(['umount', where], check=True)
+        gone = subprocess.run(['umount', where], stderr=subprocess.PIPE)
+        if gone.returncode:
+            subprocess.run(['umount', '-l', where])
+            os.close(r)
+            raise RuntimeError('umount: ' + gone.stderr.decode(errors='replace'))
         os.read(r, 1)
         os.close(r)
 
@@ -76,9 +80,6 @@ def populate(m, layout):
     for i in range(0, 24, 2):
         os.unlink(m + '/piece%02d' % i)
     put('/fragmented', 1 << 20)
-    if layout in ('full-root', 'full-mft'):
-        for i in range(layout == 'full-root' and 34 or 30):
-            put('/filler of the root folder, number %04d' % i, 10)
     if layout == 'full-folder':
         os.makedirs(m + '/ubuntu/disks')
         for i in range(200):
@@ -90,14 +91,34 @@ def make_base(path, layout):
         f.truncate(128 << 20)
     sh('mkntfs', '-F', '-Q', '-q', '-p', '2048', '-H', '255', '-S', '63', '-s', '512', '-c', '4096', path, check=True)
     with_ntfs3g(path, WORK + '/mnt-base', 'rw', lambda m: populate(m, layout))
-    if layout == 'full-mft':  # every record of $MFT taken, so that create has to make it longer
-        empty = WORK + '/empty'
-        open(empty, 'w').close()
-        v = nt.Volume.open(path)
-        bits = v.stream(0, nt.BITMAP)
-        free = [n for n in range(64, v.record_count()) if not bits[n >> 3] >> (n & 7) & 1]
-        for n in free:
-            sh('ntfscp', '-q', '-f', path, empty, '/mft filler %04d' % n, check=True)
+    empty = WORK + '/empty'
+    open(empty, 'w').close()
+    folder = {'full-root': '/', 'full-folder': '/ubuntu/disks/'}.get(layout)
+    for n in range(200):  # files until create has to split an index block, or to make $MFT longer
+        if layout == 'plain' or would_grow(path, folder):
+            return
+        name = 'v filler %04d' % n if layout == 'full-root' else 'r filler %04d' % n
+        sh('ntfscp', '-q', '-f', path, empty, (folder or '/big/') + name, check=True)
+    raise RuntimeError('layout %s: create never grows what it should' % layout)
+
+
+def growth(path, folder):
+    """What a layout wants to see grow: index blocks of a folder, or the records of $MFT."""
+    v = nt.Volume.open(path)
+    if folder is None:
+        return v.mft_size
+    return sum(bin(x).count('1') for x in v.stream(v.find(folder), nt.BITMAP, '$I30'))
+
+
+def would_grow(path, folder):
+    trial = WORK + '/trial.img'
+    shutil.copyfile(path, trial)
+    p = sh(DISK, 'create', trial, '--size', '1M', '--fs', 'none')
+    if p.returncode:
+        raise RuntimeError('create: ' + p.stderr.decode(errors='replace'))
+    grew = growth(trial, folder) > growth(path, folder)
+    os.unlink(trial)
+    return grew
 
 
 class Base:
@@ -175,7 +196,7 @@ def findings(base, buf, removing=False):
             out.append('%s has other content' % path)
         elif was[0] in r.owner_unset:
             out.append('%s: %d of its clusters are marked free' % (path, r.owner_unset[was[0]]))
-    out += ['%s' % x for x in r.loose if any(x.startswith(p + ':') for p in old)]
+    out += ['%s' % x for x in r.loose if any(x.startswith(p + ':') for p in old) and 'out of order' not in x]
     for n in range(nt.FILE_MFT, 16):
         if n in r.owner_unset:
             out.append('system record %d: clusters marked free' % n)
@@ -322,7 +343,7 @@ def fault_at(job, mode, k, first, total, tag):
             out.append('a second run after a cut commit: exit %d, not a refusal: %s' % (
                 again.returncode, again.stderr.decode(errors='replace')))
     if mode in ('kill', 'dead') and not early or k % 8 == 0 and mode != 'signal':
-        out += through_ntfs3g(job.base, vol, WORK + '/mnt-%s' % tag, job.removing)
+        out += through_ntfs3g(job.base, vol, WORK + '/mnt-%d' % os.getpid(), job.removing)
     for x in (vol, map_):
         if os.path.exists(x):
             os.unlink(x)
@@ -422,7 +443,7 @@ def replay(job, planted):
                     for o in range(0, len(state.b), 1 << 16):
                         if state.b[o:o + 65536] != job.base.bytes[o:o + 65536]:
                             os.pwrite(f.fileno(), state.b[o:o + 65536], o)
-                wrong += through_ntfs3g(job.base, vol, WORK + '/mnt-replay', job.removing)
+                wrong += through_ntfs3g(job.base, vol, WORK + '/mnt-%d' % os.getpid(), job.removing)
             bad += ['epoch %d (writes %d..%d), writes %s: %s' % (number, start, logged, pick, x) for x in wrong]
             state.undo(undo)
         for op in epoch:

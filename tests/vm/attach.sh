@@ -122,6 +122,19 @@ detach() {
 	check_status 'verify after detach: match' 0 "$disk" verify $volume --map $map --json
 }
 
+# One byte beside the image is enough: the check of promise 1 must be able to fail.
+control() {
+	local at saved
+	at=$((512 * $("$disk" show --map $map --json | jq '.extents[0].physical_sector') - 1))
+	saved=$(dd if=$volume bs=1 skip=$at count=1 status=none | od -An -tu1 | tr -d ' ')
+	# shellcheck disable=SC2059 # an octal escape
+	printf "\\$(printf %03o $((saved ^ 1)))" | dd of=$volume bs=1 seek=$at conv=notrunc status=none
+	check 'control: one changed byte beside the image is seen' test "$before" != "$(outside $map)"
+	# shellcheck disable=SC2059
+	printf "\\$(printf %03o "$saved")" | dd of=$volume bs=1 seek=$at conv=notrunc status=none
+	check_equal 'control: put right again' "$before" "$(outside $map)"
+}
+
 # The same bytes, and the same file, through the file system of Windows.
 as_windows_sees_it() {
 	check_equal 'the image is what Linux wrote (ntfscat)' "$content" "$(ntfscat $volume $image | sha256sum)"
@@ -177,6 +190,7 @@ prepare_volume
 refused_while_mounted
 linux_session
 detach
+control
 as_windows_sees_it
 check_equal 'looking changed nothing either' "$before" "$(outside $map)"
 readonly_session

@@ -111,7 +111,7 @@ during_create() {
 		"$disk" create $volume --size 20M --map $map >/run/create.out 2>&1 &
 	tracer=$!
 	while [ $tries -gt 0 ] && ! grep -q 'stopped by SIGSTOP' /run/trace 2>/dev/null; do
-		sleep 0.05
+		sleep 0.05 # until strace has stopped it
 		tries=$((tries - 1))
 	done
 	check 'during create: it is stopped at a write' grep 'stopped by SIGSTOP' /run/trace
@@ -123,7 +123,10 @@ during_create() {
 		pass 'during create: ntfs-3g cannot mount it'
 	fi
 	busy 'during create: a second create' $volume
-	kill -CONT "$pid"
+	# It stops again at the first call of each kind.
+	while kill -CONT "$pid" 2>/dev/null; do
+		sleep 0.1 # until it has gone on to the next stop
+	done
 	wait $tracer
 	check_equal 'during create: it ends well' 0 $?
 	check 'during create: its map is true' "$disk" verify $volume --map $map

@@ -104,7 +104,7 @@ ntfs_umount() {
 	local tries=100
 	umount "$1" || return 1
 	while [ "$tries" -gt 0 ] && pgrep -f "ntfs-3g.* $1\$" >/dev/null; do
-		sleep 0.05
+		sleep 0.05 # until the daemon has gone: umount does not wait for it
 		tries=$((tries - 1))
 	done
 	[ "$tries" -gt 0 ]

@@ -15,27 +15,28 @@ for dir in /run /tmp /mnt /dev/shm; do
 	mount -t tmpfs tmpfs "$dir"
 done
 
-# A directory of the host that one of the tmpfs has just covered comes back under its own path.
+# A directory of the host comes back under its own path where one of the tmpfs has just covered it.
 uncover() { # DIRECTORY rw|ro
-	if [ "$2" = ro ]; then
-		case $1/ in /run/* | /tmp/* | /mnt/* | /dev/shm/*) ;; *) return 0 ;; esac
-		[ ! -d "$1" ] || return 0
-	fi
-	mkdir -p "$1" && mount -t hostfs -o "$1,$2" hostfs "$1"
+	case $1/ in
+	/run/* | /tmp/* | /mnt/* | /dev/shm/*) mkdir -p "$1" && mount -t hostfs -o "$1,$2" hostfs "$1" ;;
+	*) [ "$2" = ro ] || mount -t hostfs -o "$1,$2" hostfs "$1" ;;
+	esac
 }
 
 give_up() {
 	echo "init: $1"
 	echo o >/proc/sysrq-trigger
-	sleep 60
+	sleep 60 # process 1 must not end before the power does
 }
 
 uncover "$WUBI_WORK" rw || give_up "cannot mount the work directory '$WUBI_WORK'"
 # shellcheck source=/dev/null
 . "$WUBI_WORK/.job" || give_up 'no job'
-uncover "$WUBI_TOP" ro
-uncover "$WUBI_BUILD" ro
-uncover "$(dirname "$1")" ro
+for dir in "$WUBI_TOP" "$WUBI_BUILD" "$(dirname "$1")"; do
+	uncover "$dir" ro
+done
+# Again: it may lie in one of these.
+uncover "$WUBI_WORK" rw
 echo 4 >/proc/sys/kernel/printk
 ip link set lo up 2>/dev/null
 
@@ -47,4 +48,4 @@ echo "WUBI-VM-EXIT $status"
 echo "$status" >"$WUBI_WORK/.status"
 sync
 echo o >/proc/sysrq-trigger
-sleep 60
+sleep 60 # as above
