@@ -52,8 +52,8 @@ static void blockdev_copy(char *ret, size_t size, const char *text)
 static int blockdev_blkid_error(const char *name, const char *what, struct err *e)
 {
 	/* libblkid says -1; errno is the read's that failed, if one did */
-	return err_set(e, errno != 0 ? -errno : -EIO, "'%s': %s: %s", name, what,
-		       errno != 0 ? strerror(errno) : "libblkid failed");
+	return err_set(e, errno > 0 ? -errno : -EIO, "'%s': %s: %s", name, what,
+		       errno > 0 ? strerror(errno) : "libblkid failed");
 }
 
 static int blockdev_new_probe(const char *name, int fd, blkid_probe *ret, struct err *e)
@@ -293,7 +293,8 @@ static void blockdev_attributes(dev_t dev, struct blockdev_info *info)
 	if (sysfs_read_line(sysfs_path(dev, "start").text, text, sizeof(text)))
 		info->disk_offset_bytes = strtoull(text, NULL, 10) * BLOCKDEV_SECTOR; /* the kernel's own number */
 	for (size_t i = 0; i < 2 && info->model[0] == '\0'; i++)
-		if (sysfs_read_line(sysfs_path(disk, models[i]).text, text, sizeof(text)))
+		if (sysfs_read_line(sysfs_path(disk, models[i]).text, text, sizeof(text)) &&
+		    strcmp(text, "(null)") != 0) /* user-mode Linux' ubd says so of its name */
 			blockdev_copy(info->model, sizeof(info->model), text);
 	for (size_t i = 0; i < 2 && info->disk_serial[0] == '\0'; i++)
 		if (sysfs_read_line(sysfs_path(disk, serials[i]).text, text, sizeof(text)))

@@ -245,11 +245,11 @@ static int write_union(struct ntfsvol *v, uint64_t offset, size_t n, struct err 
 	code = blkio_read(v->base, offset, before, n, e);
 	if (!code)
 		code = blkio_read(v->stage, offset, after, n, e);
+	if (code)
+		return code;
 	for (size_t i = 0; i < n; i++)
 		after[i] |= before[i];
-	if (!code && memcmp(before, after, n))
-		code = blkio_write(v->base, offset, after, n, e);
-	return code;
+	return memcmp(before, after, n) ? blkio_write(v->base, offset, after, n, e) : 0;
 }
 
 static int write_unit(struct ntfsvol *v, const struct unit *u, bool as_union, struct err *e)
@@ -383,7 +383,7 @@ int ntfsvol_commit(struct ntfsvol **v, struct err *e)
 		plan_clear(&p);
 		return err_set(e, code, "volume '%s': %s; nothing was changed", own->base->name, why.text);
 	}
-	if (own->changed) {
+	if (p.count) {
 		qsort(p.units, p.count, sizeof(*p.units), by_seq);
 		merge_new(&p);
 		code = write_all(&p, &why);

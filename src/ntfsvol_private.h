@@ -68,6 +68,9 @@ const char *ntfsvol_log_text(void); /* the first thing it said since, "" for not
 
 /* "PREFIX: what libntfs-3g said" with the latched I/O error instead when there is one. errno is read first. */
 int ntfsvol_fail(struct ntfsvol *v, struct err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#ifdef __clang_analyzer__ /* it sees one file at a time, and not that the result is never 0 */
+#define ntfsvol_fail(v, e, ...) (ntfsvol_fail((v), (e), __VA_ARGS__), -EIO)
+#endif
 
 /* ntfsvol_read.c */
 /* An inode by record number, without a sequence check. NULL with e set. */

@@ -46,7 +46,7 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
 	if (!bits)
 		code = ntfsvol_fail(v, e, "read the index bitmap of MFT record %llu",
 				    (unsigned long long)dir->mft_no);
-	for (uint64_t i = 0; !code && i * v->vol->indx_record_size < (uint64_t)allocation->data_size; i++)
+	for (uint64_t i = 0; bits && !code && i * v->vol->indx_record_size < (uint64_t)allocation->data_size; i++)
 		if (i / 8 >= (uint64_t)bytes || !(bits[i / 8] >> (i % 8) & 1))
 			code = add_unused_block(v, allocation, i * v->vol->indx_record_size, e);
 	ntfs_attr_close(allocation);
@@ -97,7 +97,7 @@ static int open_folder(struct ntfsvol *v, const char *path, bool make, ntfs_inod
 	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
 	struct ntfsvol_entry entry;
 	struct err own = ERR_INIT;
-	ntfs_inode *up, *ni;
+	ntfs_inode *up = NULL, *ni = NULL;
 	int code = ntfsvol_find(v, path, &entry, &own);
 
 	if (!code) {
@@ -217,7 +217,7 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
 	struct ntfsvol_entry there;
 	struct ntfsvol_ref ref;
-	ntfs_inode *dir, *ni;
+	ntfs_inode *dir = NULL, *ni = NULL;
 	int code = ntfsvol_find(v, path, &there, NULL);
 
 	if (!code)
@@ -244,7 +244,7 @@ int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, si
 {
 	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
 	struct ntfsvol_entry there;
-	ntfs_inode *dir, *ni;
+	ntfs_inode *dir = NULL, *ni = NULL;
 	ntfs_attr *na;
 	int code = ntfsvol_find(v, path, &there, NULL);
 
@@ -276,7 +276,7 @@ int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)
 	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
 	AUTO_FREE ntfschar *wide = NULL;
 	struct ntfsvol_entry entry;
-	ntfs_inode *dir, *ni;
+	ntfs_inode *dir = NULL, *ni = NULL;
 	int len, code = ntfsvol_find(v, path, &entry, e);
 
 	if (code)

@@ -65,8 +65,9 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 		reason(r, "the file is a reparse point (CompactOS, deduplication or a cloud file): undo that in Windows");
 	if (f->resident)
 		reason(r, "the file's data is resident in its MFT record");
-	if (f->extents_problem && f->extents_problem[0])
-		reason(r, "the run list cannot be used: %s", f->extents_problem);
+	if (!f->extents)
+		reason(r, "the run list cannot be used: %s",
+		       f->extents_problem && f->extents_problem[0] ? f->extents_problem : "there is none");
 	if (f->data_bytes > m->size_bytes)
 		reason(r, "the file has %llu bytes, the map says %llu", (unsigned long long)f->data_bytes,
 		       (unsigned long long)m->size_bytes);
@@ -118,7 +119,7 @@ static enum verdict decide_in_use(const struct map *m, const struct verdict_fact
 	}
 	if (!is_plain_file(m, f, r))
 		return VERDICT_FOREIGN;
-	if (!f->extents || !extent_list_equal(f->extents, &m->extents))
+	if (!extent_list_equal(f->extents, &m->extents))
 		return decide_moved(m, f, r);
 	if (f->canary_known && !f->canary_ok) {
 		reason(r, "the file is where the map says, but its content is not the map's file system: %s",
