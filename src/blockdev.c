@@ -51,9 +51,10 @@ static void blockdev_copy(char *ret, size_t size, const char *text)
 
 static int blockdev_blkid_error(const char *name, const char *what, struct err *e)
 {
-	/* libblkid says -1; errno is the read's that failed, if one did */
-	return err_set(e, errno > 0 ? -errno : -EIO, "'%s': %s: %s", name, what,
-		       errno > 0 ? strerror(errno) : "libblkid failed");
+	int saved = errno; /* libblkid says -1; errno is the read's that failed, if one did */
+
+	return err_set(e, saved > 0 ? -saved : -EIO, "'%s': %s: %s", name, what,
+		       saved > 0 ? strerror(saved) : "libblkid failed");
 }
 
 static int blockdev_new_probe(const char *name, int fd, blkid_probe *ret, struct err *e)
@@ -276,8 +277,9 @@ static int blockdev_disk(const char *name, dev_t dev, struct blockdev_info *info
 	if (fd < 0)
 		return err_errno(e, "'%s': open its disk '%s'", name, disk_path);
 	rc = blockdev_new_probe(disk_path, fd, &pr, e);
-	if (rc == 0)
-		rc = blockdev_signatures(pr, disk_path, NULL, info->raid_type, e);
+	if (rc != 0 || pr == NULL)
+		return rc;
+	rc = blockdev_signatures(pr, disk_path, NULL, info->raid_type, e);
 	if (rc == 0 && info->part_type[0] == '\0' && sysfs_is_partition(dev))
 		rc = blockdev_containing(pr, disk_path, info, e);
 	return rc;
@@ -315,8 +317,9 @@ static int blockdev_probe_all(const struct blkio *io, int fd, dev_t dev, struct 
 	AUTO(blkid_probe) blkid_probe pr = NULL;
 	int rc = blockdev_new_probe(io->name, fd, &pr, e);
 
-	if (rc == 0)
-		rc = blockdev_signatures(pr, io->name, info->fs_type, info->raid_type, e);
+	if (rc != 0 || pr == NULL)
+		return rc;
+	rc = blockdev_signatures(pr, io->name, info->fs_type, info->raid_type, e);
 	if (rc == 0)
 		rc = blockdev_table(pr, io, dev, info, e);
 	if (rc != 0 || !info->is_block)

@@ -45,7 +45,7 @@ const char *ntfsvol_log_text(void)
 	return log_first;
 }
 
-int ntfsvol_fail(struct ntfsvol *v, struct err *e, const char *fmt, ...)
+int (ntfsvol_fail)(struct ntfsvol *v, struct err *e, const char *fmt, ...)
 {
 	int code = errno ? -errno : -EIO;
 	char what[400];
@@ -66,15 +66,15 @@ int ntfsvol_fail(struct ntfsvol *v, struct err *e, const char *fmt, ...)
 static int read_journal(struct ntfsvol *v, struct ntfsvol_state *state, struct err *e)
 {
 	RESTART_PAGE_HEADER *page = NULL;
-	ntfs_inode *ni = ntfsvol_inode(v, FILE_LogFile, e);
+	ntfs_inode *ni = NULL;
 	ntfs_attr *na;
+	int code = ntfsvol_inode(v, FILE_LogFile, &ni, e);
 
-	if (!ni)
-		return e ? e->code : -EIO;
+	if (code)
+		return code;
 	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
 	if (!na) {
-		int code = ntfsvol_fail(v, e, "open $LogFile");
-
+		code = ntfsvol_fail(v, e, "open $LogFile");
 		(void)ntfs_inode_close(ni); /* the first error counts */
 		return code;
 	}
@@ -95,7 +95,7 @@ static int read_journal(struct ntfsvol *v, struct ntfsvol_state *state, struct e
 static int read_hiberfile(struct ntfsvol *v, struct ntfsvol_state *state, struct err *e)
 {
 	struct ntfsvol_entry entry;
-	ntfs_inode *ni;
+	ntfs_inode *ni = NULL;
 	ntfs_attr *na;
 	char head[4096];
 	s64 got;
@@ -107,9 +107,9 @@ static int read_hiberfile(struct ntfsvol *v, struct ntfsvol_state *state, struct
 		return 0;
 	if (code)
 		return err_set(e, code, "look for hiberfil.sys: %s", why.text);
-	ni = ntfsvol_inode(v, entry.ref.record, e);
-	if (!ni)
-		return e ? e->code : -EIO;
+	code = ntfsvol_inode(v, entry.ref.record, &ni, e);
+	if (code)
+		return code;
 	na = entry.is_dir ? NULL : ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
 	got = na ? ntfs_attr_pread(na, 0, sizeof(head), head) : -1;
 	state->hibernated = got < (s64)sizeof(head) || !memcmp(head, "hibr", 4) || !memcmp(head, "HIBR", 4);

@@ -73,8 +73,8 @@ int ntfsvol_fail(struct ntfsvol *v, struct err *e, const char *fmt, ...) __attri
 #endif
 
 /* ntfsvol_read.c */
-/* An inode by record number, without a sequence check. NULL with e set. */
-ntfs_inode *ntfsvol_inode(struct ntfsvol *v, uint64_t record, struct err *e);
+/* Opens an inode by record number, without a sequence check. The caller closes it. */
+int ntfsvol_inode(struct ntfsvol *v, uint64_t record, ntfs_inode **ret, struct err *e);
 /* UTF-8 to the name that NTFS stores. *ret_name is free()d by the caller. */
 int ntfsvol_name(const char *name, size_t n, ntfschar **ret_name, int *ret_len, struct err *e);
 /* The entry 'name' of a folder, whatever the case. -ENOENT, refusal "twins". */

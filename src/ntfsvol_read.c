@@ -9,7 +9,7 @@
 #define SCAN_BYTES (1024 * 1024)
 #define DEPTH_MAX 64 /* of folders, when a record's path is climbed: a loop in a hostile volume ends here */
 
-ntfs_inode *ntfsvol_inode(struct ntfsvol *v, uint64_t record, struct err *e)
+int ntfsvol_inode(struct ntfsvol *v, uint64_t record, ntfs_inode **ret, struct err *e)
 {
 	ntfs_inode *ni;
 
@@ -17,8 +17,9 @@ ntfs_inode *ntfsvol_inode(struct ntfsvol *v, uint64_t record, struct err *e)
 	errno = 0;
 	ni = ntfs_inode_open(v->vol, record);
 	if (!ni)
-		(void)ntfsvol_fail(v, e, "open MFT record %llu", (unsigned long long)record);
-	return ni;
+		return ntfsvol_fail(v, e, "open MFT record %llu", (unsigned long long)record);
+	*ret = ni;
+	return 0;
 }
 
 int ntfsvol_name(const char *name, size_t n, ntfschar **ret_name, int *ret_len, struct err *e)
@@ -136,11 +137,12 @@ int ntfsvol_lookup(struct ntfsvol *v, ntfs_inode *dir, const char *name, struct 
 static int enter_folder(struct ntfsvol *v, ntfs_inode **dir, const struct ntfsvol_entry *entry, const char *path,
 			struct err *e)
 {
-	ntfs_inode *next = ntfsvol_inode(v, entry->ref.record, e);
+	ntfs_inode *next = NULL;
 	bool is_reparse, is_dir;
+	int code = ntfsvol_inode(v, entry->ref.record, &next, e);
 
-	if (!next)
-		return e ? err_wrap(e, e->code, "folder '%s'", path) : -EIO;
+	if (code)
+		return err_wrap(e, code, "folder '%s'", path);
 	is_reparse = (next->flags & FILE_ATTR_REPARSE_POINT) != const_cpu_to_le32(0);
 	is_dir = (next->mrec->flags & MFT_RECORD_IS_DIRECTORY) != const_cpu_to_le16(0);
 	if (is_reparse || !is_dir) {
@@ -178,7 +180,7 @@ static int find_from(struct ntfsvol *v, ntfs_inode **dir, const char *path, stru
 		(void)snprintf(part, sizeof(part), "%.*s", (int)n, p);
 		code = ntfsvol_lookup(v, *dir, part, ret, e);
 		if (code)
-			return e ? err_wrap(e, code, "folder '%s'", used ? so_far : "/") : code;
+			return err_wrap(e, code, "folder '%s'", used ? so_far : "/");
 		n = strlen(ret->path);
 		if (used + 1 + n >= sizeof(so_far))
 			return err_set(e, -ENAMETOOLONG, "path '%s'", path);
@@ -192,17 +194,14 @@ static int find_from(struct ntfsvol *v, ntfs_inode **dir, const char *path, stru
 int ntfsvol_find(struct ntfsvol *v, const char *path, struct ntfsvol_entry *ret, struct err *e)
 {
 	struct ntfsvol_entry entry = { .ref = { FILE_root, 0 }, .is_dir = true, .path = "/" };
-	struct err own = ERR_INIT;
-	ntfs_inode *dir;
+	ntfs_inode *dir = NULL;
 	int code;
 
 	if (strlen(path) >= NTFSVOL_PATH_MAX)
 		return err_set(e, -ENAMETOOLONG, "path '%.40s...'", path);
-	if (!e)
-		e = &own;
-	dir = ntfsvol_inode(v, FILE_root, e);
-	if (!dir)
-		return e->code;
+	code = ntfsvol_inode(v, FILE_root, &dir, e);
+	if (code)
+		return code;
 	entry.ref.sequence = le16_to_cpu(dir->mrec->sequence_number);
 	code = find_from(v, &dir, path, &entry, e);
 	(void)ntfs_inode_close(dir); /* read only: nothing to lose */

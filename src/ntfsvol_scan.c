@@ -81,12 +81,12 @@ int ntfsvol_bad_clusters(struct ntfsvol *v, struct cluster_run **ret_runs, size_
 {
 	static ntfschar stream[] = { const_cpu_to_le16('$'), const_cpu_to_le16('B'), const_cpu_to_le16('a'),
 				     const_cpu_to_le16('d') };
-	ntfs_inode *ni = ntfsvol_inode(v, FILE_BadClus, e);
+	ntfs_inode *ni = NULL;
 	ntfs_attr *na;
-	int code = 0;
+	int code = ntfsvol_inode(v, FILE_BadClus, &ni, e);
 
-	if (!ni)
-		return e ? e->code : -EIO;
+	if (code)
+		return code;
 	na = ntfs_attr_open(ni, AT_DATA, stream, 4);
 	if (!na || !NAttrNonResident(na) || ntfs_attr_map_whole_runlist(na))
 		code = ntfsvol_fail(v, e, "read the run list of $BadClus");
@@ -200,12 +200,12 @@ static int list_entry(void *ctx, const ntfschar *name, const int len, const int 
 
 static int list_folder(struct ntfsvol *v, const struct ntfsvol_entry *folder, struct listing *l, struct err *e)
 {
-	ntfs_inode *dir = ntfsvol_inode(v, folder->ref.record, e);
+	ntfs_inode *dir = NULL;
 	s64 pos = 0;
-	int code = 0;
+	int code = ntfsvol_inode(v, folder->ref.record, &dir, e);
 
-	if (!dir)
-		return e ? e->code : -EIO;
+	if (code)
+		return code;
 	l->folder = folder->path;
 	ntfsvol_log_start();
 	errno = 0;
@@ -251,16 +251,15 @@ int ntfsvol_read_small(struct ntfsvol *v, const char *path, size_t max_bytes, ch
 {
 	struct ntfsvol_entry entry;
 	AUTO_FREE char *text = NULL;
-	ntfs_inode *ni;
+	ntfs_inode *ni = NULL;
 	ntfs_attr *na;
 	s64 size, got = -1;
 	int code = ntfsvol_find(v, path, &entry, e);
 
+	if (!code)
+		code = ntfsvol_inode(v, entry.ref.record, &ni, e);
 	if (code)
 		return code;
-	ni = ntfsvol_inode(v, entry.ref.record, e);
-	if (!ni)
-		return e ? e->code : -EIO;
 	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
 	size = na ? na->data_size : 0;
 	if (na && size >= 0 && (uint64_t)size <= max_bytes) {

@@ -63,10 +63,8 @@ static int close_in(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int code
 
 static int close_dir(struct ntfsvol *v, ntfs_inode *dir, int code, struct err *e)
 {
-	uint64_t record = dir->mft_no;
-
-	if (ntfs_inode_close(dir) && !code)
-		return ntfsvol_fail(v, e, "close folder, MFT record %llu", (unsigned long long)record);
+	if (dir && ntfs_inode_close(dir) && !code)
+		return ntfsvol_fail(v, e, "close a folder that was changed");
 	return code;
 }
 
@@ -103,11 +101,14 @@ static int open_folder(struct ntfsvol *v, const char *path, bool make, ntfs_inod
 	if (!code) {
 		if (!entry.is_dir)
 			return err_refuse(e, "not-a-folder", "'%s' is a file, not a folder: name another path", path);
-		*ret_dir = ntfsvol_inode(v, entry.ref.record, e);
-		if (!*ret_dir)
-			return e ? e->code : -EIO;
-		code = note_unused_blocks(v, *ret_dir, e);
-		return code ? close_dir(v, *ret_dir, code, e) : 0;
+		code = ntfsvol_inode(v, entry.ref.record, &ni, e);
+		if (code)
+			return code;
+		code = note_unused_blocks(v, ni, e);
+		if (code)
+			return close_dir(v, ni, code, e);
+		*ret_dir = ni;
+		return 0;
 	}
 	if (code != -ENOENT || !make) {
 		if (e)
@@ -287,9 +288,9 @@ int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)
 		code = open_folder(v, parent, false, &dir, e);
 	if (code)
 		return code;
-	ni = ntfsvol_inode(v, entry.ref.record, e);
-	if (!ni)
-		return close_dir(v, dir, e ? e->code : -EIO, e);
+	code = ntfsvol_inode(v, entry.ref.record, &ni, e);
+	if (code)
+		return close_dir(v, dir, code, e);
 	if (entry.is_dir && ntfs_check_empty_dir(ni)) {
 		code = err_set(e, -ENOTEMPTY, "folder '%s' is not empty", entry.path);
 		(void)ntfs_inode_close(ni); /* unchanged: nothing to lose */

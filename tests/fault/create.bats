@@ -33,7 +33,7 @@ teardown() { fault_teardown; }
 }
 
 @test "create --fs swap and none, killed before each operation" {
-	every kill create --fs swap
+	every kill create --fs swap --no-host-map
 	every kill create --fs none
 }
 

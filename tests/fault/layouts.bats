@@ -9,19 +9,15 @@ setup() { fault_setup; }
 teardown() { fault_teardown; }
 
 @test "root folder with a full index block: killed before each operation, and replayed" {
-	every kill create --layout full-root
-	every replay create --layout full-root
+	every kill,replay create --layout full-root
 }
 
 @test "image folder with a full index block: killed before each operation, and replayed" {
-	every kill create --layout full-folder
-	every replay create --layout full-folder
+	every kill,replay create --layout full-folder
 }
 
 @test "\$MFT full: killed before each operation, EIO at each, and replayed" {
-	every kill create --layout full-mft
-	every eio create --layout full-mft
-	every replay create --layout full-mft
+	every kill,eio,replay create --layout full-mft
 }
 
 @test "negative control: swallowed flushes while an index block is split lose files" {

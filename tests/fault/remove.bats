@@ -29,6 +29,5 @@ teardown() { fault_teardown; }
 }
 
 @test "remove from a folder of several index blocks: killed before each operation, and replayed" {
-	every kill remove --layout full-folder
-	every replay remove --layout full-folder
+	every kill,replay remove --layout full-folder
 }
