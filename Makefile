@@ -5,7 +5,7 @@
 # make demo      install what is missing, build, show it on a throwaway NTFS volume
 # make check     install what is missing, build, run every test
 #
-# Variables: BUILD, CC, CFLAGS, SANITIZE, WERROR=1 (or CI=true), DESTDIR, prefix, FUZZ_SECONDS
+# Variables: BUILD, CC, CFLAGS, SANITIZE, WERROR=1 (or CI=true), DESTDIR, prefix, FUZZ_SECONDS, V=1 (shows the commands)
 
 BUILD  ?= build
 prefix ?= /usr/local
@@ -27,6 +27,8 @@ BASE_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -DWUBI_VERSION='"$(VERSION)"' $(PKG
 COMPILE     = $(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LINK        = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE)
 SUBMAKE     = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
+QUIET        = $(if $(V),,@echo "  $(1) $@";)
 
 # A source file is built because it is there.
 LIB_SRC     := $(sort $(wildcard src/*.c))
@@ -120,40 +122,40 @@ clean:
 
 $(LIB): $(call obj,$(LIB_SRC))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call QUIET,AR)$(AR) rcs $@ $^
 
 $(DISK): $(call obj,$(DISK_SRC)) $(LIB)
-	$(LINK) -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(LIB)
-	$(LINK) -o $@ $^ -lcmocka $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -o $@ $^ -lcmocka $(PKG_LIBS)
 
 $(TOOLS): $(BUILD)/%: $(BUILD)/%.o $(LIB)
-	$(LINK) -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 # Only our own objects are wrapped, not the libraries: the archive's members are linked one by one.
 $(ALLOC): $(call obj,$(ALLOC_SRC) $(DISK_SRC)) $(LIB)
-	$(LINK) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) $(WRAPPED:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
 
 # In the guest they are $WUBI_BUILD/tests/NAME.
 $(VM_TOOLS): $(BUILD)/tests/%: $(BUILD)/tests/vm/%.o $(LIB)
-	$(LINK) -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 $(REPLAYS): $(BUILD)/%: $(BUILD)/%.o $(call obj,$(REPLAY_SRC)) $(LIB)
-	$(LINK) -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 # A library to preload runs inside other people's programs: never sanitized.
 $(PRELOADS): $(BUILD)/%.so: %.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP -O2 -g -fPIC -shared -o $@ $< -ldl
+	$(call QUIET,CC)$(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP -O2 -g -fPIC -shared -o $@ $< -ldl
 
 $(BUILD)/tests/fuzz/%-fuzzer: $(BUILD)/tests/fuzz/%.o $(LIB)
-	$(LINK) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
+	$(call QUIET,LD)$(LINK) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS)
 
 $(BUILD)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
 	@pkg-config --exists $(PKGS) || { echo "libraries are missing: run 'make deps'" >&2; exit 1; }
-	$(COMPILE) -c -o $@ $<
+	$(call QUIET,CC)$(COMPILE) -c -o $@ $<
 
 .SECONDARY: $(ALL_OBJ)
 -include $(ALL_OBJ:.o=.d) $(PRELOADS:.so=.d)

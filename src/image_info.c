@@ -42,6 +42,16 @@ static int note_image(void *ctx, const struct ntfsvol_entry *entry, struct err *
 	return code == -EIO ? 0 : code; /* a damaged image is still one to show */
 }
 
+static int add_found(void *ctx, const struct image_found *image, struct err *e)
+{
+	struct image_info *info = ctx;
+
+	(void)e;
+	if (info->image_count < IMAGE_FOUND_MAX)
+		info->images[info->image_count++] = *image;
+	return 0;
+}
+
 static int gather(struct session *s, struct image_info *ret, const struct progress *p, struct err *e)
 {
 	struct info_scan scan = { .s = s, .info = ret };
@@ -54,6 +64,8 @@ static int gather(struct session *s, struct image_info *ret, const struct progre
 	code = session_scan(s, &fp, &ret->picture, p, &f, &ret->free, e);
 	if (!code)
 		code = ntfsvol_walk(s->v, "/ubuntu", 3, note_image, &scan, e);
+	if (!code)
+		code = session_walk_found(s, add_found, ret, e);
 	if (!code)
 		code = session_check_found(s, &ret->report, e);
 	return code;

@@ -45,8 +45,8 @@ static int refuse_sizes(const struct ntfsvol_file *f, const char *path, struct e
 	return 0;
 }
 
-/* The id goes on and the generation counts up, from the map that is given or the one beside the image. */
-static int continue_map(struct session *s, const struct map *previous, struct map *m, struct err *e)
+/* The id goes on, and the generation with 'step' more, from the map that is given or the one beside the image. */
+static int continue_map(struct session *s, const struct map *previous, unsigned step, struct map *m, struct err *e)
 {
 	AUTO(map) struct map *beside = NULL;
 	AUTO_FREE char *text = NULL;
@@ -61,7 +61,7 @@ static int continue_map(struct session *s, const struct map *previous, struct ma
 	}
 	if (previous && !strcmp(previous->name, m->name)) {
 		memcpy(m->map_id, previous->map_id, sizeof(m->map_id));
-		m->generation = previous->generation + 1;
+		m->generation = previous->generation + step;
 		return m->generation ? 0 : err_set(e, -EOVERFLOW, "the map's generation is at its end");
 	}
 	ids_random(id);
@@ -148,7 +148,7 @@ int image_map(const struct image_map_params *par, struct map **ret_map, struct e
 	if (!code && !m->name[0])
 		code = err_set(e, -EINVAL, "'%s' gives no usable map name: give one with --name", path);
 	if (!code)
-		code = continue_map(&s, par->previous, m, e);
+		code = continue_map(&s, par->previous, 1, m, e);
 	if (!code)
 		code = map_check(m, e);
 	if (!code && par->host_map)
@@ -176,7 +176,7 @@ int image_derive(const char *volume, const char *path, struct map **ret_map, str
 	if (!code && !m->name[0])
 		(void)snprintf(m->name, sizeof(m->name), "image");
 	if (!code)
-		code = continue_map(&s, NULL, m, e);
+		code = continue_map(&s, NULL, 0, m, e);
 	if (!code)
 		code = session_scan(&s, &fp, ret_picture, NULL, &f, &summary, e);
 	if (!code) {

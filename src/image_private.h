@@ -36,7 +36,11 @@ static inline void auto_session(struct session *s)
 	session_close(s);
 }
 
-/* Adds a finding "image-in-found" for each file in a found.NNN folder whose content is an ext4 or swap. */
+/* An image that chkdsk put into a found.NNN folder: a file whose content is an ext4 or swap. */
+typedef int session_found_fn(void *ctx, const struct image_found *image, struct err *e);
+int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, struct err *e);
+
+/* Adds a finding "image-in-found" for each of them. */
 int session_check_found(struct session *s, struct report *r, struct err *e);
 
 /* What is in a file of the volume: ext4, swap or none, and its UUID. */

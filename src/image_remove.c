@@ -86,6 +86,9 @@ static int find_image(struct removal *x, const char *path, struct err *e)
 	if (x->entry.is_dir)
 		return err_refuse(e, "not-a-file", "'%s' is a folder: name the image file", x->entry.path);
 	code = ntfsvol_read_file(x->s->v, x->entry.ref.record, &x->file, e);
+	if (!code && x->file.extents_problem[0] && !x->file.sparse)
+		code = err_refuse(e, "corrupt", "'%s' has %s: freeing its clusters could free another file's; run chkdsk /f in "
+				  "Windows, then retry", x->entry.path, x->file.extents_problem);
 	return code ? code : check_is_image(x, e);
 }
 

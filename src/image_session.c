@@ -108,7 +108,8 @@ void session_check_state(struct session *s, bool force_dirty)
 
 struct found_scan {
 	struct session *s;
-	struct report *report;
+	session_found_fn *fn;
+	void *ctx;
 	char folders[16][NTFSVOL_PATH_MAX];
 	size_t count;
 };
@@ -143,7 +144,7 @@ static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct er
 {
 	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
 	struct found_scan *scan = ctx;
-	char type[8], uuid[37];
+	struct image_found image = { .extents = 0 };
 	struct err why = ERR_INIT;
 	int code;
 
@@ -154,22 +155,35 @@ static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct er
 		return err_set(e, code, "%s", why.text);
 	if (code || !file.extents.count)
 		return 0; /* a damaged or small file in found.NNN is not our image */
-	code = session_identify(scan->s, &file.extents, type, uuid, e);
-	if (!code && strcmp(type, "none") != 0)
-		report_add(scan->report, "image-in-found", "'%s' holds an image (%s, UUID %s) that chkdsk put there: its data is "
-			   "whole; move it back to /ubuntu/disks in Windows, do not make a new one or remove it",
-			   entry->path, type, uuid);
-	return code;
+	(void)snprintf(image.path, sizeof(image.path), "%s", entry->path);
+	image.size_bytes = file.data_bytes;
+	image.extents = file.extents.count;
+	code = session_identify(scan->s, &file.extents, image.fs_type, image.fs_uuid, e);
+	return code || !strcmp(image.fs_type, "none") ? code : scan->fn(scan->ctx, &image, e);
 }
 
-int session_check_found(struct session *s, struct report *r, struct err *e)
+int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, struct err *e)
 {
-	struct found_scan scan = { .s = s, .report = r };
+	struct found_scan scan = { .s = s, .fn = fn, .ctx = ctx };
 	int code = ntfsvol_walk(s->v, "/", 1, note_found_folder, &scan, e);
 
 	for (size_t i = 0; !code && i < scan.count; i++)
 		code = ntfsvol_walk(s->v, scan.folders[i], 3, look_at_found, &scan, e);
 	return code;
+}
+
+static int report_found(void *ctx, const struct image_found *image, struct err *e)
+{
+	(void)e;
+	report_add(ctx, "image-in-found", "'%s' holds an image (%s, UUID %s) that chkdsk put there: its data is whole; move it "
+		   "back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path, image->fs_type,
+		   image->fs_uuid);
+	return 0;
+}
+
+int session_check_found(struct session *s, struct report *r, struct err *e)
+{
+	return session_walk_found(s, report_found, r, e);
 }
 
 void image_default_path(const char *name, char ret[NTFSVOL_PATH_MAX])

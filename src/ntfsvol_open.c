@@ -121,6 +121,56 @@ static int read_hiberfile(struct ntfsvol *v, struct ntfsvol_state *state, struct
 	return 0;
 }
 
+static int add_system_runs(struct ntfsvol *v, ntfs_attr *na, struct err *e)
+{
+	uint64_t cluster = v->info.cluster_bytes;
+	int code = 0;
+
+	if (!NAttrNonResident(na))
+		return 0;
+	if (ntfs_attr_map_whole_runlist(na))
+		return ntfsvol_fail(v, e, "read the run list of MFT record %llu", (unsigned long long)na->ni->mft_no);
+	for (const runlist_element *rl = na->rl; !code && rl && rl->length; rl++)
+		if (rl->lcn >= 0)
+			code = extent_list_append(&v->system, (uint64_t)rl->lcn * cluster,
+						  (uint64_t)rl->length * cluster, e);
+	return code;
+}
+
+static int add_system_file(struct ntfsvol *v, uint64_t record, struct err *e)
+{
+	ntfs_inode *ni = NULL;
+	ntfs_attr *na;
+	int code = ntfsvol_inode(v, record, &ni, e);
+
+	if (code)
+		return code;
+	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
+	if (na) {
+		code = add_system_runs(v, na, e);
+		ntfs_attr_close(na);
+	}
+	(void)ntfs_inode_close(ni); /* read only: nothing to lose */
+	return code;
+}
+
+/* Where NTFS keeps its own files: a run list that leads there is damaged, whatever else it says. */
+static int read_system(struct ntfsvol *v, struct err *e)
+{
+	static const uint64_t records[] = { FILE_LogFile, FILE_AttrDef, FILE_Boot, FILE_UpCase };
+	int code = add_system_runs(v, v->vol->mft_na, e);
+
+	if (!code)
+		code = add_system_runs(v, v->vol->mftbmp_na, e);
+	if (!code)
+		code = add_system_runs(v, v->vol->mftmirr_na, e);
+	if (!code)
+		code = add_system_runs(v, v->vol->lcnbmp_na, e);
+	for (size_t i = 0; !code && i < sizeof(records) / sizeof(records[0]); i++)
+		code = add_system_file(v, records[i], e);
+	return code;
+}
+
 static int read_info(struct ntfsvol *v, const struct bootsect *boot, struct err *e)
 {
 	struct ntfsvol_info *info = &v->info;
@@ -138,7 +188,9 @@ static int read_info(struct ntfsvol *v, const struct bootsect *boot, struct err 
 	info->mft_zone.clusters = (uint64_t)(vol->mft_zone_end - vol->mft_zone_start);
 	/* a chkdsk that was cut off is no better than one that is due */
 	info->state.dirty = (vol->flags & (VOLUME_IS_DIRTY | VOLUME_CHKDSK_UNDERWAY)) != const_cpu_to_le16(0);
-	code = read_journal(v, &info->state, e);
+	code = read_system(v, e);
+	if (!code)
+		code = read_journal(v, &info->state, e);
 	if (!code)
 		code = read_hiberfile(v, &info->state, e);
 	return code;
@@ -257,6 +309,7 @@ void ntfsvol_free(struct ntfsvol *v)
 	if (v->vol)
 		(void)ntfs_umount(v->vol, FALSE); /* nothing can be lost: see above */
 	blkio_free(v->stage);
+	extent_list_clear(&v->system);
 	free(v->unused_index.items);
 	free(v);
 }

@@ -54,6 +54,7 @@ struct ntfsvol {
 	struct ntfsvol_dev dev;
 	ntfs_volume *vol;
 	struct ntfsvol_info info;
+	struct extent_list system;  /* the clusters of NTFS's own files: no other file has one of them */
 	struct ntfsvol_ranges unused_index; /* index blocks that no index referred to before our changes */
 	bool freed_something;      /* clusters or records were freed: bitmaps need their two steps at commit */
 	bool changed;

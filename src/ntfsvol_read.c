@@ -307,6 +307,25 @@ static int append_run(struct ntfsvol *v, const runlist_element *rl, struct ntfsv
 	return extent_list_append(&ret->extents, (uint64_t)rl->lcn * cluster, (uint64_t)rl->length * cluster, e);
 }
 
+/* Runs that cannot all be true: not the file's size, over each other, over NTFS's own files. */
+static int check_runs(struct ntfsvol *v, uint64_t record, struct ntfsvol_file *ret, struct err *e)
+{
+	struct err why = ERR_INIT;
+	bool over = false;
+	int code = 0;
+
+	if (ret->allocated_bytes)
+		code = extent_list_check(&ret->extents, ret->allocated_bytes, v->info.total_bytes, NTFS_BLOCK_SIZE, &why);
+	if (!code && record >= FILE_first_user)
+		code = extent_list_overlaps(&ret->extents, &v->system, &over, &why);
+	if (code == -ENOMEM)
+		return err_set(e, code, "%s", why.text);
+	if (code || over)
+		(void)snprintf(ret->extents_problem, sizeof(ret->extents_problem), "%.120s",
+			       code ? why.text : "a run over NTFS's own files");
+	return 0;
+}
+
 static int read_runs(struct ntfsvol *v, ntfs_attr *na, struct ntfsvol_file *ret, struct err *e)
 {
 	int code = 0;
@@ -322,13 +341,10 @@ static int read_runs(struct ntfsvol *v, ntfs_attr *na, struct ntfsvol_file *ret,
 	}
 	for (const runlist_element *rl = na->rl; !code && rl && rl->length && !ret->extents_problem[0]; rl++)
 		code = append_run(v, rl, ret, e);
+	if (!code && !ret->extents_problem[0])
+		code = check_runs(v, na->ni->mft_no, ret, e);
 	if (code || ret->extents_problem[0])
 		extent_list_clear(&ret->extents);
-	else if (extent_list_bytes(&ret->extents) != ret->allocated_bytes)
-		(void)snprintf(ret->extents_problem, sizeof(ret->extents_problem),
-			       "runs of %llu bytes for an allocation of %llu",
-			       (unsigned long long)extent_list_bytes(&ret->extents),
-			       (unsigned long long)ret->allocated_bytes);
 	return code;
 }
 

@@ -46,8 +46,10 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
 	if (!bits)
 		code = ntfsvol_fail(v, e, "read the index bitmap of MFT record %llu",
 				    (unsigned long long)dir->mft_no);
-	for (uint64_t i = 0; bits && !code && i * v->vol->indx_record_size < (uint64_t)allocation->data_size; i++)
-		if (i / 8 >= (uint64_t)bytes || !(bits[i / 8] >> (i % 8) & 1))
+	/* blocks beyond the bitmap get clusters of their own; and a damaged size must not keep us here for hours */
+	for (uint64_t i = 0; bits && !code && i / 8 < (uint64_t)bytes &&
+	     i * v->vol->indx_record_size < (uint64_t)allocation->data_size; i++)
+		if (!(bits[i / 8] >> (i % 8) & 1))
 			code = add_unused_block(v, allocation, i * v->vol->indx_record_size, e);
 	ntfs_attr_close(allocation);
 	return code;

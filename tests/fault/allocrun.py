@@ -61,7 +61,7 @@ def one(args):
     bad = []
     if 'Sanitizer' in err or 'runtime error' in err or rc not in (0, 1):
         bad.append('exit status %d: %s' % (rc, err[:1500]))
-    elif rc == 1 and 'memory' not in err:
+    elif rc == 1 and 'memory' not in err.lower():
         bad.append('no word of memory: %s' % err)
     elif rc == 0:
         bad.append('exit status 0: a failed allocation went unseen; stdout: %.200s stderr: %.200s' % (out, err))
