@@ -79,23 +79,3 @@ while True:
     at += len(b)
 assert at == 1 << 30 and not want, (at, want)'
 }
-
-@test "1 TiB on 2 TiB: \$Bitmap is read once, peak memory at most 160 MiB" {
-	slow_one
-	[ -z "${WUBI_ASAN:-}" ] || skip "the sanitizers need memory of their own"
-	mkvol 2T
-	"$PY" - "$WUBI_DISK" create "$V" --size 1T --max-extents 4 --map "$M" --quiet <<-'EOP'
-		import resource, subprocess, sys
-		subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
-		peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-		assert peak <= 160 * 1024, 'peak %d KiB' % peak
-	EOP
-	verdict_is match
-	ok remove "$V" --image "$IMG" --yes
-	rm "$M"
-	# reads of the bitmap's 64 MiB: at most twice of them in all (the choice, and the fresh verification's own part)
-	strace -y -f -o "$T/trace" -e trace=pread64,read "$WUBI_DISK" create "$V" --size 1T --max-extents 4 --fs none --quiet \
-		--map "$M" 3>&-
-	bytes=$(grep -F "<$V>" "$T/trace" | sed -n 's/.*= \([0-9]*\)$/\1/p' | awk '{ n += $1 } END { print n }')
-	[ "$bytes" -le $((64 * 1048576 * 5 / 2)) ] || fail "$bytes bytes read"
-}
