@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "dmlinear.h"
 #include "image.h"
 #include "mapfile.h"
 #include "output.h"
 #include "verbs.h"
-#include "verify.h"
 
 static int print_device(const struct options *o, const char *status, const char *name)
 {
@@ -27,30 +27,31 @@ static int print_device(const struct options *o, const char *status, const char 
 	return output_json(root);
 }
 
-static int refuse_verdict(const struct verdict_result *v, struct err *e)
+/* By its number, as attach does: the path may hold what no table can. */
+static int format_table(const char *volume, const struct extent_list *extents, char **ret_text, struct err *e)
 {
-	char reason[ERR_REASON_MAX];
+	char device[32];
+	struct stat st;
 
-	(void)snprintf(reason, sizeof(reason), "verdict-%s", verdict_name(v->verdict));
-	return err_refuse(e, reason, "the map is not true for this volume (%s): %s", verdict_name(v->verdict),
-			  v->reason_count ? v->reasons[0] : "no reason is known");
+	if (stat(volume, &st))
+		return err_errno(e, "volume '%s'", volume);
+	(void)snprintf(device, sizeof(device), "%u:%u", major(st.st_rdev), minor(st.st_rdev));
+	return dmlinear_format(extents, device, ret_text, e);
 }
 
-/* Everything that attach decides before it claims the partition, and the table that it would load. */
+/* Everything that attach decides before it makes the device, and the table that it would load. */
 static int dry_run(const struct options *o, const struct map *m)
 {
-	AUTO(verify_result) struct verify_result result;
+	struct extent_list extents = { 0 };
 	AUTO_FREE char *text = NULL;
 	char name[64];
 	struct err e = ERR_INIT;
 	int r;
 
-	memset(&result, 0, sizeof(result));
-	r = verify_candidates(o->operands, 1, m, &result, &e);
-	if (!r && !result.verdict.attachable)
-		r = refuse_verdict(&result.verdict, &e);
+	r = image_attach_check(o->operands[0], m, &extents, &e);
 	if (!r)
-		r = dmlinear_format(&result.extents, o->operands[0], &text, &e);
+		r = format_table(o->operands[0], &extents, &text, &e);
+	extent_list_clear(&extents);
 	if (r)
 		return output_fail(o, &e, NULL);
 	(void)snprintf(name, sizeof(name), "wubi-%s", m->name);

@@ -114,7 +114,7 @@ static int dry_run(const struct options *o, const struct image_params *par)
 	progress_tty_end(&progress);
 	if (!r)
 		r = report_refuse(&plan.report, &e);
-	status = r ? output_fail(o, &e, &plan.report) : print_dry_run(o, &plan);
+	status = r ? output_fail_request(o, &e, &plan.report) : print_dry_run(o, &plan);
 	image_plan_clear(&plan);
 	return status;
 }
@@ -138,6 +138,6 @@ int verb_create(const struct options *o)
 		return output_fail(o, &run.print, NULL);
 	}
 	if (r)
-		return output_fail(o, &e, &run.report);
+		return output_fail_request(o, &e, &run.report);
 	return print_created(o, m);
 }

@@ -6,6 +6,7 @@
 #include "image.h"
 #include "mapfile.h"
 #include "output.h"
+#include "progress_tty.h"
 #include "verbs.h"
 
 /* A map is the result: it goes to stdout unless a file was named. */
@@ -35,44 +36,33 @@ static int print_map(const struct options *o, const struct map *m)
 	return OUTPUT_DONE;
 }
 
-static int dry_run(const struct options *o)
-{
-	AUTO(map) struct map *m = NULL;
-	char path[NTFSVOL_PATH_MAX];
-	struct picture picture;
-	struct err e = ERR_INIT;
-
-	if (image_derive(o->operands[0], verb_image_path(o, path), &m, &picture, &e))
-		return output_fail(o, &e, NULL);
-	for (size_t i = 0; i < o->outputs.count; i++)
-		if (mapfile_check_writable(o->outputs.items[i], &e))
-			return output_fail(o, &e, NULL);
-	return print_map(o, m);
-}
-
 int verb_map(const struct options *o)
 {
 	AUTO(map) struct map *previous = NULL;
 	AUTO(map) struct map *m = NULL;
 	char path[NTFSVOL_PATH_MAX];
+	struct progress_tty progress;
 	struct image_map_params par = {
 		.volume = o->operands[0],
 		.path = verb_image_path(o, path),
 		.name = o->name,
 		.host_map = !o->no_host_map,
 		.force_dirty = o->force_state != NULL,
+		.check_only = o->dry_run,
 		.map_count = o->outputs.count,
 	};
 	struct err e = ERR_INIT;
+	int r;
 
-	if (o->dry_run)
-		return dry_run(o);
 	if (o->maps.count && mapfile_read(o->maps.items[0], &previous, &e))
 		return output_fail(o, &e, NULL);
 	par.previous = previous;
 	for (size_t i = 0; i < o->outputs.count; i++)
 		par.maps[i] = o->outputs.items[i];
-	if (image_map(&par, &m, &e))
-		return output_fail(o, &e, NULL);
+	progress_tty_init(&progress, o);
+	r = image_map(&par, &progress.progress, &m, &e);
+	progress_tty_end(&progress);
+	if (r)
+		return output_fail_request(o, &e, NULL);
 	return print_map(o, m);
 }

@@ -2,9 +2,14 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LINE_ROOM 4096 /* longer text is rare: whole tables */
+
+static bool lost_text; /* for want of memory; output_flush() tells, as it does what the stream lost */
 
 /* ASCII control characters, and U+0080 to U+009F in UTF-8, which terminals obey too. */
 static void mask_controls(char *text)
@@ -21,24 +26,45 @@ static void mask_controls(char *text)
 
 void output_print(FILE *f, const char *fmt, ...)
 {
-	AUTO_FREE char *text = NULL;
+	AUTO_FREE char *longer = NULL;
+	char line[LINE_ROOM];
+	char *text = line;
 	va_list ap;
 	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	n = vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	if (n >= (int)sizeof(line)) {
+		va_start(ap, fmt);
+		n = vasprintf(&longer, fmt, ap);
+		va_end(ap);
+		if (n < 0)
+			longer = NULL; /* vasprintf leaves it undefined */
+		text = longer;
+	}
 	if (n < 0) {
-		text = NULL;
-		(void)fputs("(out of memory)\n", f);
+		lost_text = true;
 		return;
 	}
 	mask_controls(text);
 	(void)fputs(text, f); /* the stream remembers an error: output_finish() looks at it */
 }
 
+int output_check_open(struct err *e)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return 0;
+	errno = EBADF;
+	return err_errno(e, "write to standard output");
+}
+
 int output_flush(struct err *e)
 {
+	if (lost_text)
+		return err_set(e, -ENOMEM, "write to standard output: out of memory");
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
@@ -99,10 +125,9 @@ static void fail_json(const struct err *e, const struct report *findings, int st
 	(void)output_json(root); /* the failure that is being told decides the exit status */
 }
 
-int output_fail(const struct options *o, const struct err *e, const struct report *findings)
+static int fail(const struct options *o, const struct err *e, const struct report *findings, int status)
 {
 	const char *verb = options_verb_name(o->verb);
-	int status = status_of(e);
 
 	if (findings && findings->count && status == OUTPUT_REFUSED)
 		for (size_t i = 0; i < findings->count; i++)
@@ -111,7 +136,19 @@ int output_fail(const struct options *o, const struct err *e, const struct repor
 		output_print(stderr, "wubi-disk: %s: %s\n", verb, *e->text ? e->text : strerror(-e->code));
 	if (o->json)
 		fail_json(e, findings, status);
-	return output_finish(status);
+	return status;
+}
+
+int output_fail(const struct options *o, const struct err *e, const struct report *findings)
+{
+	return fail(o, e, findings, status_of(e));
+}
+
+int output_fail_request(const struct options *o, const struct err *e, const struct report *findings)
+{
+	bool is_usage = e->code == -EINVAL && !err_is_refusal(e);
+
+	return fail(o, e, findings, is_usage ? OUTPUT_USAGE : status_of(e));
 }
 
 int output_json(struct jsonout *root)

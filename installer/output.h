@@ -28,11 +28,17 @@ enum output_status {
 	OUTPUT_INTERRUPTED = 4,
 };
 
-/* printf to f; every control character but newline becomes '?'. */
+/*
+ * printf to f; every control character but newline becomes '?'. What is lost, for want of memory too, output_flush() and
+ * output_finish() tell.
+ */
 void output_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Flushes stdout. Returns status, or OUTPUT_FAILED, told on stderr, when not all that was printed arrived. */
 int output_finish(int status);
+
+/* Can standard output be written at all? -EBADF: it was closed. Before a verb changes anything that it would have to tell. */
+int output_check_open(struct err *e);
 
 /* Did all that was printed so far arrive? For results that must be out before something is written. */
 int output_flush(struct err *e);
@@ -42,6 +48,12 @@ int output_flush(struct err *e);
  * Returns the exit status.
  */
 int output_fail(const struct options *o, const struct err *e, const struct report *findings);
+
+/*
+ * The same after image_create(), image_preflight() and image_map(): their -EINVAL is a bad request, which is a usage
+ * error. Not for other calls: theirs may be the kernel's word on an I/O.
+ */
+int output_fail_request(const struct options *o, const struct err *e, const struct report *findings);
 
 /* Prints root on stdout and frees it. Returns OUTPUT_DONE, or OUTPUT_FAILED, told on stderr. */
 int output_json(struct jsonout *root);

@@ -7,6 +7,7 @@
 #include "image.h"
 #include "num.h"
 #include "output.h"
+#include "progress_tty.h"
 #include "signals.h"
 #include "verbs.h"
 
@@ -61,6 +62,17 @@ static int print_removed(const struct options *o, const char *path, uint64_t byt
 	return OUTPUT_DONE;
 }
 
+static int run(const struct options *o, const char *path, bool check_only, uint64_t *ret_bytes, struct err *e)
+{
+	struct progress_tty progress;
+	int r;
+
+	progress_tty_init(&progress, o);
+	r = image_remove(o->operands[0], path, check_only, &progress.progress, ret_bytes, e);
+	progress_tty_end(&progress);
+	return r;
+}
+
 int verb_remove(const struct options *o)
 {
 	char buf[NTFSVOL_PATH_MAX];
@@ -75,12 +87,12 @@ int verb_remove(const struct options *o)
 			     "'%s'\n", path);
 		return OUTPUT_USAGE;
 	}
-	r = image_remove(o->operands[0], path, true, &bytes, &e);
+	r = run(o, path, true, &bytes, &e);
 	if (!r && ask)
 		r = confirm(o, path, bytes, &e);
 	if (!r && signals_pending())
 		r = err_set(&e, -ECANCELED, "interrupted before anything was removed");
 	if (!r && !o->dry_run)
-		r = image_remove(o->operands[0], path, false, &bytes, &e);
+		r = run(o, path, false, &bytes, &e);
 	return r ? output_fail(o, &e, NULL) : print_removed(o, path, bytes);
 }

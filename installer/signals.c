@@ -23,7 +23,7 @@ static void leave(int number)
 
 void signals_install(bool deferred)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction action, old;
 
 	memset(&action, 0, sizeof(action));
@@ -38,6 +38,7 @@ void signals_install(bool deferred)
 	}
 	action.sa_handler = SIG_IGN;
 	(void)sigaction(SIGPIPE, &action, NULL);
+	(void)sigaction(SIGXFSZ, &action, NULL);
 }
 
 bool signals_pending(void)

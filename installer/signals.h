@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* signals - SIGINT, SIGTERM and SIGHUP become a flag, or an immediate exit where nothing is ever written. */
+/* signals - SIGINT, SIGTERM, SIGHUP and SIGQUIT become a flag, or an immediate exit where nothing is ever written. */
 #ifndef WUBI_SIGNALS_H
 #define WUBI_SIGNALS_H
 
@@ -7,7 +7,8 @@
 
 /*
  * deferred: the signals set a flag, which progress steps look at. A commit has no such step: it always ends.
- * Not deferred: the process exits with status 4 at once. SIGPIPE is ignored: a closed pipe is a write error.
+ * Not deferred: the process exits with status 4 at once. SIGPIPE and SIGXFSZ are ignored: a closed pipe and a file that may
+ * not grow are write errors. All others wait for the end of a commit, which blocks them.
  */
 void signals_install(bool deferred);
 

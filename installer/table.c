@@ -23,10 +23,10 @@ int verb_table(const struct options *o)
 
 	if (mapfile_read(o->maps.items[0], &m, &e))
 		return output_fail(o, &e, NULL);
+	if (dmlinear_format(&m->extents, o->device, &text, &e)) /* with --json for its checks */
+		return output_fail(o, &e, NULL);
 	if (o->json)
 		return print_json(o, m);
-	if (dmlinear_format(&m->extents, o->device, &text, &e))
-		return output_fail(o, &e, NULL);
 	output_print(stdout, "%s", text);
 	return OUTPUT_DONE;
 }

@@ -248,7 +248,7 @@ static void users_report_holder(const struct users_ident *id, const char *device
 	(void)snprintf(path, sizeof(path), "%s/block/%s/dm/uuid", SYSFS_ROOT, holder); /* fits */
 	(void)sysfs_read_line(path, uuid, sizeof(uuid));
 	if (strncmp(uuid, "WUBI-", 5) == 0)
-		report_add(r, "busy", "'%s' is in use: the image '%s' on '%s' is attached, " BLOCKDEV_RISK "; detach it "
+		report_add(r, "attached", "'%s' is in use: the image '%s' on '%s' is attached, " BLOCKDEV_RISK "; detach it "
 			   "(wubi-disk detach), or start another system if this one runs from it, then retry", id->path,
 			   name, device);
 	else if (name[0] != '\0')

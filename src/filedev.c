@@ -207,6 +207,20 @@ static int filedev_lock(const char *path, int fd, struct err *e)
 	return err_errno(e, "lock '%s'", path);
 }
 
+static int filedev_denied(const char *path, enum filedev_mode mode, bool is_block, struct err *e)
+{
+	int code = errno;
+	const char *remedy = is_block ? "run as root" : "run as root, or as the owner of the file";
+
+	if (code == EROFS)
+		remedy = is_block ? "the device is read-only" : "the file is on a file system that is read-only";
+	else if (geteuid() == 0 && mode == FILEDEV_WRITE) /* what denies even root */
+		remedy = is_block ? "the device is read-only (blockdev --setrw)" : "the file is read-only (lsattr)";
+	else if (geteuid() == 0)
+		remedy = "even root may not";
+	return err_set(e, -code, "open '%s': %s; %s", path, strerror(code), remedy);
+}
+
 static int filedev_open_fd(const char *path, enum filedev_mode mode, bool is_block, int *ret_fd, struct err *e)
 {
 	int flags = O_CLOEXEC | O_NOCTTY;
@@ -221,6 +235,8 @@ static int filedev_open_fd(const char *path, enum filedev_mode mode, bool is_blo
 		fd = open(path, flags & ~O_DIRECT);
 	if (fd < 0 && mode == FILEDEV_WRITE && (errno == EBUSY || errno == ETXTBSY))
 		return filedev_busy(path, e);
+	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
+		return filedev_denied(path, mode, is_block, e);
 	if (fd < 0)
 		return err_errno(e, "open '%s'", path);
 	*ret_fd = fd;

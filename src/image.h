@@ -77,7 +77,7 @@ int image_create(const struct image_params *par, image_shown_fn *shown, void *ct
 
 /*
  * Derives a map from the MFT for an image that exists (also a restored backup). previous: a map of the same image to keep
- * the id of and count the generation from, NULL: found beside the image, else a new id. Refuses "compressed",
+ * the id of and count the generation from, NULL: the one beside the image, else a new id. -EINVAL: a bad request. Refuses "compressed",
  * "encrypted", "sparse", "resident", "reparse-point", "initialized-size", and the unsafe states. Writes nothing to the
  * volume unless host_map.
  */
@@ -88,10 +88,11 @@ struct image_map_params {
 	const struct map *previous;
 	bool host_map;
 	bool force_dirty;
+	bool check_only;            /* everything but the writes */
 	const char *maps[IMAGE_MAPS_MAX];
 	size_t map_count;
 };
-int image_map(const struct image_map_params *par, struct map **ret_map, struct err *e);
+int image_map(const struct image_map_params *par, const struct progress *p, struct map **ret_map, struct err *e);
 
 /* Reads only: the map of an image as it is on the volume, without writing it anywhere. For 'show'. */
 int image_derive(const char *volume, const char *path, struct map **ret_map, struct picture *ret_picture, struct err *e);
@@ -100,7 +101,8 @@ int image_derive(const char *volume, const char *path, struct map **ret_map, str
  * Removes exactly this image (and the map beside it, README.txt and the folders when nothing else is left in them), and frees
  * its clusters. Refuses when the volume is unsafe or the image attached. check_only: everything but the writes.
  */
-int image_remove(const char *volume, const char *path, bool check_only, uint64_t *ret_bytes, struct err *e);
+int image_remove(const char *volume, const char *path, bool check_only, const struct progress *p, uint64_t *ret_bytes,
+		 struct err *e);
 
 /* What 'info' shows. Holds nothing that must be released. */
 struct image_found {
@@ -131,7 +133,9 @@ void image_default_path(const char *name, char ret[NTFSVOL_PATH_MAX]);
 /*
  * Attaches by a verified map: dm device created, table loaded (this claims the partition), verified once more, resumed. volume is
  * a block device. Refusals: verdicts (reason "verdict-NAME"), "not-a-block-device", "busy". *ret_name: "wubi-root".
+ * image_attach_check() does all that comes before the dm device; *ret_extents is the caller's to clear.
  */
+int image_attach_check(const char *volume, const struct map *m, struct extent_list *ret_extents, struct err *e);
 int image_attach(const char *volume, const struct map *m, bool readonly, char ret_name[128], struct err *e);
 int image_detach(const char *name, struct err *e); /* "root", "wubi-root" or /dev/mapper/wubi-root */
 

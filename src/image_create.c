@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <strings.h>
 
 #include "ext4fmt.h"
 #include "ids.h"
@@ -14,7 +14,7 @@
 
 #define ZERO_STEP_BYTES (64 * NUM_MIB)
 
-static const char readme[] =
+const char image_readme[] =
 	"This folder holds Linux.\r\n"
 	"\r\n"
 	"The files in \\ubuntu\\disks are disks of a Linux system that was installed\r\n"
@@ -73,9 +73,17 @@ static int stage_readme(struct session *s, const char *image, struct err *e)
 {
 	struct ntfsvol_entry there;
 
-	if (strncmp(image, "/ubuntu/", 8) != 0 || !ntfsvol_find(s->v, IMAGE_README, &there, NULL))
-		return 0; /* not our folder, or told already */
-	return ntfsvol_put_small(s->v, IMAGE_README, readme, sizeof(readme) - 1, false, e);
+	struct err why = ERR_INIT;
+	int code;
+
+	if (strncasecmp(image, "/ubuntu/", 8) != 0)
+		return 0; /* not our folder */
+	code = ntfsvol_find(s->v, IMAGE_README, &there, &why);
+	if (!code || err_is_refusal(&why))
+		return 0; /* there is one: ours, or the user's */
+	if (code != -ENOENT)
+		return err_set(e, code, "%s", why.text);
+	return ntfsvol_put_small(s->v, IMAGE_README, image_readme, strlen(image_readme), false, e);
 }
 
 /* The clusters first, so that no folder or map that NTFS stores for us is put into them. */
@@ -166,39 +174,47 @@ static int check_result(const struct image_params *par, const struct map *m, str
 	return code;
 }
 
-/* There is never a map for an image that is not proven: on failure those that were written go again. */
-static int finish(const struct image_params *par, const struct map *m, struct err *e)
+/* There is never a map for an image that is not proven: they lie ready, and take their places last of all. */
+static int finish(const struct image_params *par, const struct map *m, struct image_maps *maps, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int code = image_write_maps(m, par->maps, par->map_count, &why);
+	int code = check_result(par, m, e);
 
 	if (code)
-		return err_set(e, code, "the image is made, but its map was not written: %s; write it with "
-			       "'wubi-disk map'", why.text);
-	code = check_result(par, m, e);
-	for (size_t i = 0; code && i < par->map_count; i++)
-		(void)unlink(par->maps[i]); /* the first error counts */
-	return code;
+		return code;
+	code = image_maps_publish(maps, &why);
+	return code ? err_set(e, code, "the image is made, but its map was not put in place: %s; write it with 'wubi-disk map'",
+			      why.text) : 0;
+}
+
+/* All that can fail for want of space, memory or rights comes before the commit. */
+static int prepare(const struct image_params *par, struct session *s, struct map *m, struct image_maps *maps,
+		   const struct progress *p, struct err *e)
+{
+	int code = stage_metadata(par, s, m, e);
+
+	if (!code)
+		code = image_maps_stage(m, par->maps, par->map_count, maps, e);
+	if (!code)
+		code = write_data(par, s, m, p, e);
+	return code ? code : progress_step(p, "write the NTFS metadata", 0, 0, e);
 }
 
 static int create_in(const struct image_params *par, struct session *s, const struct image_plan *plan,
 		     const struct progress *p, struct map **ret_map, struct err *e)
 {
+	__attribute__((cleanup(image_maps_drop))) struct image_maps maps = { .count = 0 };
 	AUTO(map) struct map *m = NULL;
 	int code = fill_map(par, s, plan, &m, e);
 
 	if (!code)
-		code = stage_metadata(par, s, m, e);
-	if (!code)
-		code = write_data(par, s, m, p, e);
-	if (!code)
-		code = progress_step(p, "write the NTFS metadata", 0, 0, e);
+		code = prepare(par, s, m, &maps, p, e);
 	if (!code)
 		code = ntfsvol_commit(&s->v, e);
 	if (code)
 		return code;
 	session_close(s); /* the claim goes, so that the result is looked at as anyone would */
-	code = finish(par, m, e);
+	code = finish(par, m, &maps, e);
 	if (!code)
 		*ret_map = TAKE(m);
 	return code;

@@ -47,7 +47,7 @@ static int add_found(void *ctx, const struct image_found *image, struct err *e)
 	struct image_info *info = ctx;
 
 	(void)e;
-	if (info->image_count < IMAGE_FOUND_MAX)
+	if (info->image_count < IMAGE_FOUND_MAX && strcmp(image->fs_type, "map") != 0)
 		info->images[info->image_count++] = *image;
 	return 0;
 }
@@ -68,7 +68,7 @@ static int gather(struct session *s, struct image_info *ret, const struct progre
 		code = session_walk_found(s, add_found, ret, e);
 	if (!code)
 		code = session_check_found(s, &ret->report, e);
-	return code;
+	return code ? code : ntfsvol_io_error(s->v, e);
 }
 
 int image_info(const char *volume, struct image_info *ret, const struct progress *p, struct err *e)
@@ -80,7 +80,7 @@ int image_info(const char *volume, struct image_info *ret, const struct progress
 	code = session_open(volume, false, &s, e);
 	if (code)
 		return code;
-	session_check_state(&s, false);
+	session_check_state(&s, SESSION_DIRTY_REFUSED);
 	ret->device = s.device;
 	ret->boot = s.boot;
 	ret->report = s.report;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ids.h"
 
@@ -45,21 +46,12 @@ static int refuse_sizes(const struct ntfsvol_file *f, const char *path, struct e
 	return 0;
 }
 
-/* The id goes on, and the generation with 'step' more, from the map that is given or the one beside the image. */
-static int continue_map(struct session *s, const struct map *previous, unsigned step, struct map *m, struct err *e)
+/* The id goes on, and the generation with 'step' more, from a map of this image. NULL: a new id. */
+static int continue_map(const struct map *previous, unsigned step, struct map *m, struct err *e)
 {
-	AUTO(map) struct map *beside = NULL;
-	AUTO_FREE char *text = NULL;
-	char path[NTFSVOL_PATH_MAX];
 	uint8_t id[16];
-	size_t n = 0;
 
-	if (!previous) {
-		image_map_path(m->image, m->name, path);
-		if (!ntfsvol_read_small(s->v, path, MAP_TEXT_MAX, &text, &n, NULL) && !map_parse(text, n, &beside, NULL))
-			previous = beside; /* none, or one that is damaged: a new id then */
-	}
-	if (previous && !strcmp(previous->name, m->name)) {
+	if (previous) {
 		memcpy(m->map_id, previous->map_id, sizeof(m->map_id));
 		m->generation = previous->generation + step;
 		return m->generation ? 0 : err_set(e, -EOVERFLOW, "the map's generation is at its end");
@@ -68,6 +60,40 @@ static int continue_map(struct session *s, const struct map *previous, unsigned 
 	ids_to_text(id, m->map_id);
 	m->generation = 1;
 	return 0;
+}
+
+static bool is_same_image(const struct map *a, const struct map *b)
+{
+	return !strcasecmp(a->image, b->image) ||
+	       (a->mft_record == b->mft_record && a->mft_sequence == b->mft_sequence);
+}
+
+/* Completes a derived map from what is known of the image: the given map, else the one beside it; and gives it its name. */
+static int complete(struct session *s, const struct map *previous, const char *name, unsigned step, struct map *m,
+		    struct err *e)
+{
+	struct ntfsvol_ref ref = { m->mft_record, m->mft_sequence };
+	AUTO(map) struct map *beside = NULL;
+	char path[NTFSVOL_PATH_MAX];
+	int code = 0;
+
+	if (previous && !is_same_image(previous, m))
+		return err_set(e, -EINVAL, "the map given is one of '%s', not of '%s'", previous->image, m->image);
+	if (!previous)
+		code = session_find_map(s, m->image, &ref, &beside, path, e);
+	if (code)
+		return code;
+	if (!previous)
+		previous = beside;
+	if (name)
+		(void)snprintf(m->name, sizeof(m->name), "%s", name);
+	else if (previous)
+		(void)snprintf(m->name, sizeof(m->name), "%s", previous->name);
+	else
+		image_name_from_path(m->image, m->name);
+	if (previous && strcmp(previous->name, m->name) != 0)
+		previous = NULL; /* another device-mapper name is another map */
+	return continue_map(previous, step, m, e);
 }
 
 static int read_image(struct session *s, const char *path, struct ntfsvol_entry *entry, struct ntfsvol_file *file,
@@ -80,6 +106,9 @@ static int read_image(struct session *s, const char *path, struct ntfsvol_entry 
 	if (!code && !file->in_use)
 		code = err_refuse(e, "corrupt", "'%s': its folder leads to an MFT record that is not in use: run chkdsk /f "
 				  "in Windows, then retry", path);
+	if (!code && file->ref.sequence != entry->ref.sequence)
+		code = err_refuse(e, "corrupt", "'%s': its folder leads to an MFT record that is another file's now: run "
+				  "chkdsk /f in Windows, then retry", path);
 	if (!code)
 		code = refuse_kind(file, entry->path, e);
 	if (!code)
@@ -87,7 +116,7 @@ static int read_image(struct session *s, const char *path, struct ntfsvol_entry 
 	return code;
 }
 
-static int derive(struct session *s, const char *path, const char *name, struct map **ret, struct err *e)
+static int derive(struct session *s, const char *path, struct map **ret, struct err *e)
 {
 	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
 	AUTO(map) struct map *m = calloc(1, sizeof(*m));
@@ -99,10 +128,6 @@ static int derive(struct session *s, const char *path, const char *name, struct 
 	code = read_image(s, path, &entry, &file, e);
 	if (code)
 		return code;
-	if (name)
-		(void)snprintf(m->name, sizeof(m->name), "%s", name);
-	else
-		image_name_from_path(entry.path, m->name);
 	(void)snprintf(m->image, sizeof(m->image), "%s", entry.path);
 	m->size_bytes = file.data_bytes;
 	m->mft_record = file.ref.record;
@@ -116,7 +141,7 @@ static int derive(struct session *s, const char *path, const char *name, struct 
 	return code;
 }
 
-static int put_host_map(struct session *s, const struct map *m, struct err *e)
+static int put_host_map(struct session *s, const struct map *m, const struct progress *p, struct err *e)
 {
 	char path[NTFSVOL_PATH_MAX];
 	AUTO_FREE char *text = NULL;
@@ -126,35 +151,69 @@ static int put_host_map(struct session *s, const struct map *m, struct err *e)
 	image_map_path(m->image, m->name, path);
 	if (!code)
 		code = ntfsvol_put_small(s->v, path, text, n, true, e);
+	if (!code)
+		code = progress_step(p, "write the NTFS metadata", 0, 0, e);
 	return code ? code : ntfsvol_commit(&s->v, e);
 }
 
-int image_map(const struct image_map_params *par, struct map **ret_map, struct err *e)
+static int derive_checked(const struct image_map_params *par, struct session *s, struct map **ret, struct err *e)
+{
+	AUTO(map) struct map *m = NULL;
+	int code = derive(s, par->path ? par->path : "/ubuntu/disks/root.disk", &m, e);
+
+	if (!code)
+		code = complete(s, par->previous, par->name, 1, m, e);
+	if (!code && !m->name[0])
+		code = err_set(e, -EINVAL, "'%s' gives no usable map name: give one with --name", m->image);
+	if (!code && par->host_map) {
+		struct ntfsvol_ref ref = { m->mft_record, m->mft_sequence };
+
+		code = session_check_host_map(s, m->image, m->name, &ref, &s->report, e);
+	}
+	if (!code)
+		code = report_refuse(&s->report, e);
+	if (!code)
+		code = map_check(m, e);
+	if (!code)
+		code = ntfsvol_io_error(s->v, e);
+	if (!code)
+		*ret = TAKE(m);
+	return code;
+}
+
+/* The copies lie ready before the volume is changed, and take their places behind it. */
+static int write_copies(const struct image_map_params *par, struct session *s, const struct map *m,
+			const struct progress *p, struct err *e)
+{
+	__attribute__((cleanup(image_maps_drop))) struct image_maps maps = { .count = 0 };
+	int code = image_maps_stage(m, par->maps, par->map_count, &maps, e);
+
+	if (!code && par->host_map)
+		code = put_host_map(s, m, p, e);
+	return code ? code : image_maps_publish(&maps, e);
+}
+
+int image_map(const struct image_map_params *par, const struct progress *p, struct map **ret_map, struct err *e)
 {
 	__attribute__((cleanup(auto_session))) struct session s = { 0 };
 	AUTO(map) struct map *m = NULL;
-	const char *path = par->path ? par->path : "/ubuntu/disks/root.disk";
 	int code;
 
 	if (par->name && !map_name_is_valid(par->name))
 		return err_set(e, -EINVAL, "name '%s': use a to z, 0 to 9 and '-', a letter first, at most 31", par->name);
 	code = session_open(par->volume, par->host_map, &s, e);
+	if (!code && !par->host_map)
+		code = blockdev_check_users(par->volume, &s.report, e); /* a driver's cache would be missing in the map */
+	if (!code)
+		code = image_check_map_files(par->maps, par->map_count, par->volume, &s.report, e);
 	if (code)
 		return code;
-	session_check_state(&s, par->force_dirty);
+	session_check_state(&s, par->force_dirty ? SESSION_DIRTY_FORCED : SESSION_DIRTY_CAN_BE_FORCED);
 	code = report_refuse(&s.report, e);
 	if (!code)
-		code = derive(&s, path, par->name, &m, e);
-	if (!code && !m->name[0])
-		code = err_set(e, -EINVAL, "'%s' gives no usable map name: give one with --name", path);
-	if (!code)
-		code = continue_map(&s, par->previous, 1, m, e);
-	if (!code)
-		code = map_check(m, e);
-	if (!code && par->host_map)
-		code = put_host_map(&s, m, e);
-	if (!code)
-		code = image_write_maps(m, par->maps, par->map_count, e);
+		code = derive_checked(par, &s, &m, e);
+	if (!code && !par->check_only)
+		code = write_copies(par, &s, m, p, e);
 	if (!code)
 		*ret_map = TAKE(m);
 	return code;
@@ -172,13 +231,15 @@ int image_derive(const char *volume, const char *path, struct map **ret_map, str
 	if (!code)
 		code = report_refuse(&s.report, e);
 	if (!code)
-		code = derive(&s, path, NULL, &m, e);
+		code = derive(&s, path, &m, e);
+	if (!code)
+		code = complete(&s, NULL, NULL, 0, m, e);
 	if (!code && !m->name[0])
 		(void)snprintf(m->name, sizeof(m->name), "image");
 	if (!code)
-		code = continue_map(&s, NULL, 0, m, e);
-	if (!code)
 		code = session_scan(&s, &fp, ret_picture, NULL, &f, &summary, e);
+	if (!code)
+		code = ntfsvol_io_error(s.v, e);
 	if (!code) {
 		picture_add_image(ret_picture, &m->extents);
 		*ret_map = TAKE(m);

@@ -11,6 +11,7 @@
 #include "swapfmt.h"
 
 #define SIZE_STEP_BYTES NUM_MIB
+#define EXT4_LIMIT_BYTES (16 * NUM_TIB)
 
 void image_plan_clear(struct image_plan *plan)
 {
@@ -26,6 +27,9 @@ static int check_fs(const struct image_params *par, struct err *e)
 		return err_set(e, -EINVAL, "file system '%s': choose ext4, swap or none", par->fs);
 	if (ext4 && par->size_bytes < EXT4FMT_MIN_BYTES)
 		return err_set(e, -EINVAL, "size of %llu bytes: an ext4 needs 8 MiB", (unsigned long long)par->size_bytes);
+	if (ext4 && par->size_bytes >= EXT4_LIMIT_BYTES)
+		return err_set(e, -EINVAL, "size of %llu bytes: an ext4 with a resize inode ends below 16 TiB",
+			       (unsigned long long)par->size_bytes);
 	if (ext4 && label > EXT4FMT_LABEL_MAX)
 		return err_set(e, -EINVAL, "label '%s': ext4 takes 16 bytes", par->label);
 	if (swap && label > SWAPFMT_LABEL_MAX)
@@ -73,7 +77,7 @@ static int check_path(struct session *s, struct image_plan *plan, struct report 
 		return 0;
 	if (code && report_take(r, &why))
 		return 0;
-	if (code == -ENOMEM)
+	if (code == -ENOMEM || (code && ntfsvol_io_error(s->v, NULL)))
 		return err_set(e, code, "%s", why.text);
 	if (code) {
 		report_add(r, "corrupt", "%s: run chkdsk /f in Windows, then retry", why.text);
@@ -111,16 +115,6 @@ static int choose(struct session *s, const struct image_params *par, struct imag
 	return code ? err_set(e, code, "volume '%s': %s", s->io->name, why.text) : 0;
 }
 
-static void check_map_files(const struct image_params *par, struct report *r)
-{
-	for (size_t i = 0; i < par->map_count; i++) {
-		struct err why = ERR_INIT;
-
-		if (mapfile_check_writable(par->maps[i], &why))
-			report_add(r, "map-file", "%s: name a file in a folder that exists and can be written", why.text);
-	}
-}
-
 static int check_volume(struct session *s, const struct image_params *par, struct image_plan *plan,
 			const struct progress *p, struct err *e)
 {
@@ -131,11 +125,13 @@ static int check_volume(struct session *s, const struct image_params *par, struc
 	code = round_to_clusters(s, plan, e);
 	if (!code)
 		code = check_path(s, plan, &plan->report, e);
+	if (!code && par->host_map)
+		code = session_check_host_map(s, plan->path, par->name, NULL, &plan->report, e);
 	if (!code)
 		code = session_check_found(s, &plan->report, e);
 	if (!code)
 		code = choose(s, par, plan, p, e);
-	return code;
+	return code ? code : ntfsvol_io_error(s->v, e);
 }
 
 int image_plan_session(const struct image_params *par, struct session *s, struct image_plan *plan,
@@ -149,12 +145,13 @@ int image_plan_session(const struct image_params *par, struct session *s, struct
 		code = session_open(par->volume, true, s, e);
 	if (code)
 		return code;
-	session_check_state(s, par->force_dirty);
+	session_check_state(s, par->force_dirty ? SESSION_DIRTY_FORCED : SESSION_DIRTY_CAN_BE_FORCED);
 	plan->device = s->device;
 	plan->boot = s->boot;
 	plan->report = s->report;
-	check_map_files(par, &plan->report);
-	code = s->v ? check_volume(s, par, plan, p, e) : 0;
+	code = image_check_map_files(par->maps, par->map_count, par->volume, &plan->report, e);
+	if (!code && s->v)
+		code = check_volume(s, par, plan, p, e);
 	if (code)
 		image_plan_clear(plan);
 	return code;

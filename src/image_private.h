@@ -10,6 +10,7 @@
 #include "mapfile.h"
 
 #define IMAGE_README "/ubuntu/README.txt"
+extern const char image_readme[]; /* what create puts there, and remove takes away when it is still that */
 
 struct session {
 	struct blkio *io;
@@ -26,8 +27,10 @@ struct session {
  */
 int session_open(const char *volume, bool writable, struct session *ret, struct err *e);
 
+enum session_dirty { SESSION_DIRTY_REFUSED, SESSION_DIRTY_CAN_BE_FORCED, SESSION_DIRTY_FORCED };
+
 /* Adds the unsafe states of an open volume: hibernated, fast-startup, journal, dirty (unless forced). */
-void session_check_state(struct session *s, bool force_dirty);
+void session_check_state(struct session *s, enum session_dirty dirty);
 
 void session_close(struct session *s);
 
@@ -47,6 +50,38 @@ int session_check_found(struct session *s, struct report *r, struct err *e);
 int session_identify(struct session *s, const struct extent_list *extents, char ret_type[8], char ret_uuid[37],
 		     struct err *e);
 
+#define IMAGE_HOST_MAP_MAX (4u * 1024 * 1024) /* bytes of a map on the volume: 100,000 extents */
+
+/* A file of the volume as a map; 0 with *ret untouched when it cannot be one. I/O errors and -ENOMEM are errors. */
+int session_read_map(struct session *s, const char *path, struct map **ret, struct err *e);
+
+/*
+ * The map that lies beside an image: a *.map in its folder that names this path, or this record. *ret is NULL when there is
+ * none; ret_path is where it lies. Only what can be parsed counts.
+ */
+int session_find_map(struct session *s, const char *image, const struct ntfsvol_ref *ref, struct map **ret,
+		     char ret_path[NTFSVOL_PATH_MAX], struct err *e);
+
+/*
+ * May a map of this name be put beside the image? Adds finding "map-exists" when something is at its path that is not a map of
+ * this very image, or the only map of an image that is lost but whose clusters are still free. ref is NULL for an image that
+ * is not there yet.
+ */
+int session_check_host_map(struct session *s, const char *image, const char *name, const struct ntfsvol_ref *ref,
+			   struct report *r, struct err *e);
+
+/* May each of these files be written? Refusals and failures become findings "map-file"; -ENOMEM. */
+int image_check_map_files(const char *const *files, size_t count, const char *volume, struct report *r, struct err *e);
+
+/* Maps written beside their targets, to be put in place when the image is proven. Release with image_maps_drop(). */
+struct image_maps {
+	struct mapfile_pending items[IMAGE_MAPS_MAX];
+	size_t count;
+};
+int image_maps_stage(const struct map *m, const char *const *files, size_t count, struct image_maps *ret, struct err *e);
+int image_maps_publish(struct image_maps *maps, struct err *e);
+void image_maps_drop(struct image_maps *maps);
+
 /* "/ubuntu/disks/root.disk" and "root" to "/ubuntu/disks/root.map". */
 void image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX]);
 
@@ -55,9 +90,6 @@ void image_name_from_path(const char *image, char ret[32]);
 
 /* The host part of a map, from what is open. */
 void session_fill_host(const struct session *s, struct map_host *ret);
-
-/* Writes the map to each file, in order; the first failure stops. */
-int image_write_maps(const struct map *m, const char *const *files, size_t count, struct err *e);
 
 /* The name of a free-space cell's worth of clusters, for the picture. ctx is a struct picture_feed. */
 struct picture_feed {

@@ -44,26 +44,35 @@ static int check_attached(const char *volume, struct report *r, struct err *e)
 static int check_is_image(struct removal *x, struct err *e)
 {
 	AUTO(map) struct map *beside = NULL;
-	AUTO_FREE char *text = NULL;
-	char name[32], type[8] = "none", uuid[37];
-	size_t n = 0;
-	int code = 0;
+	char type[8] = "none", uuid[37];
+	int code = session_find_map(x->s, x->entry.path, &x->file.ref, &beside, x->map_path, e);
 
-	image_name_from_path(x->entry.path, name);
-	image_map_path(x->entry.path, name, x->map_path);
-	if (!name[0] || ntfsvol_read_small(x->s->v, x->map_path, MAP_TEXT_MAX, &text, &n, NULL))
-		x->map_path[0] = '\0';
-	else if (!map_parse(text, n, &beside, NULL) && beside->mft_record == x->file.ref.record &&
-		 beside->mft_sequence == x->file.ref.sequence)
-		return 0;
-	else
-		x->map_path[0] = '\0'; /* not this image's map: leave it */
+	if (code || beside)
+		return code;
+	x->map_path[0] = '\0';
 	if (x->file.extents.count)
 		code = session_identify(x->s, &x->file.extents, type, uuid, e);
 	if (!code && !strcmp(type, "none"))
 		code = err_refuse(e, "not-an-image", "'%s' holds neither ext4 nor swap and has no map beside it: it is not an "
 				  "image of ours; delete it in Windows if you mean it", x->entry.path);
 	return code;
+}
+
+/* What would make "remove and free the clusters" mean something else. */
+static int check_file(struct removal *x, struct err *e)
+{
+	const struct ntfsvol_file *f = &x->file;
+
+	if (!f->in_use || f->ref.sequence != x->entry.ref.sequence)
+		return err_refuse(e, "corrupt", "'%s': its folder leads to an MFT record that is not its own: run chkdsk /f in "
+				  "Windows, then retry", x->entry.path);
+	if (f->extents_problem[0] && !f->sparse)
+		return err_refuse(e, "corrupt", "'%s' has %s: freeing its clusters could free another file's; run chkdsk /f in "
+				  "Windows, then retry", x->entry.path, f->extents_problem);
+	if (f->names > 1)
+		return err_refuse(e, "hard-link", "'%s' has %u names (hard links): its clusters stay in use until the last is gone; "
+				  "delete the others in Windows, then retry", x->entry.path, f->names);
+	return 0;
 }
 
 static int find_image(struct removal *x, const char *path, struct err *e)
@@ -86,13 +95,14 @@ static int find_image(struct removal *x, const char *path, struct err *e)
 	if (x->entry.is_dir)
 		return err_refuse(e, "not-a-file", "'%s' is a folder: name the image file", x->entry.path);
 	code = ntfsvol_read_file(x->s->v, x->entry.ref.record, &x->file, e);
-	if (!code && x->file.extents_problem[0] && !x->file.sparse)
-		code = err_refuse(e, "corrupt", "'%s' has %s: freeing its clusters could free another file's; run chkdsk /f in "
-				  "Windows, then retry", x->entry.path, x->file.extents_problem);
-	return code ? code : check_is_image(x, e);
+	if (!code)
+		code = check_file(x, e);
+	if (!code)
+		code = check_is_image(x, e);
+	return code ? code : ntfsvol_io_error(x->s->v, e);
 }
 
-/* Is anything but the README left in our folders? Then they stay as they are. */
+/* Is anything but our README left in our folders? Then they stay as they are. */
 static int note_rest(void *ctx, const struct ntfsvol_entry *entry, struct err *e)
 {
 	bool *rest = ctx;
@@ -103,22 +113,45 @@ static int note_rest(void *ctx, const struct ntfsvol_entry *entry, struct err *e
 	return 0;
 }
 
+/* A README that the user wrote, or wrote on, is the user's. */
+static int readme_is_ours(struct session *s, bool *ret, struct err *e)
+{
+	AUTO_FREE char *text = NULL;
+	struct err why = ERR_INIT;
+	size_t n = 0;
+	int code = ntfsvol_read_small(s->v, IMAGE_README, 64 * 1024, &text, &n, &why);
+
+	if (code == -ENOMEM || ntfsvol_io_error(s->v, NULL))
+		return err_set(e, code, "%s", why.text);
+	*ret = code == -ENOENT || (!code && n == strlen(image_readme) && !memcmp(text, image_readme, n));
+	return 0;
+}
+
+static int remove_if_there(struct session *s, const char *path, struct err *e)
+{
+	struct ntfsvol_entry there;
+	struct err why = ERR_INIT;
+	int code = ntfsvol_find(s->v, path, &there, &why);
+
+	if (code == -ENOENT)
+		return 0;
+	return code ? err_set(e, code, "%s", why.text) : ntfsvol_remove(s->v, there.path, e);
+}
+
 static int remove_folders(struct session *s, struct err *e)
 {
 	static const char *const ours[] = { IMAGE_README, "/ubuntu/disks", "/ubuntu" };
-	bool rest = false;
+	bool rest = false, readme = false;
 	int code = ntfsvol_walk(s->v, "/ubuntu", 2, note_rest, &rest, e);
 
-	for (size_t i = 0; !code && !rest && i < 3; i++) {
-		struct ntfsvol_entry there;
-
-		if (!ntfsvol_find(s->v, ours[i], &there, NULL))
-			code = ntfsvol_remove(s->v, ours[i], e);
-	}
+	if (!code)
+		code = readme_is_ours(s, &readme, e);
+	for (size_t i = 0; !code && !rest && readme && i < 3; i++)
+		code = remove_if_there(s, ours[i], e);
 	return code;
 }
 
-static int remove_all(struct removal *x, struct err *e)
+static int remove_all(struct removal *x, const struct progress *p, struct err *e)
 {
 	int code = ntfsvol_remove(x->s->v, x->entry.path, e);
 
@@ -126,10 +159,13 @@ static int remove_all(struct removal *x, struct err *e)
 		code = ntfsvol_remove(x->s->v, x->map_path, e);
 	if (!code && !strncasecmp(x->entry.path, "/ubuntu/", 8))
 		code = remove_folders(x->s, e);
+	if (!code)
+		code = progress_step(p, "write the NTFS metadata", 0, 0, e);
 	return code ? code : ntfsvol_commit(&x->s->v, e);
 }
 
-int image_remove(const char *volume, const char *path, bool check_only, uint64_t *ret_bytes, struct err *e)
+int image_remove(const char *volume, const char *path, bool check_only, const struct progress *p, uint64_t *ret_bytes,
+		 struct err *e)
 {
 	__attribute__((cleanup(auto_session))) struct session s = { 0 };
 	struct removal x = { .s = &s };
@@ -142,12 +178,12 @@ int image_remove(const char *volume, const char *path, bool check_only, uint64_t
 		code = session_open(volume, true, &s, e);
 	if (code)
 		return code;
-	session_check_state(&s, false);
+	session_check_state(&s, SESSION_DIRTY_REFUSED);
 	code = report_refuse(&s.report, e);
 	if (!code)
 		code = find_image(&x, path, e);
 	if (!code && !check_only)
-		code = remove_all(&x, e);
+		code = remove_all(&x, p, e);
 	if (!code)
 		*ret_bytes = x.file.allocated_bytes;
 	ntfsvol_file_clear(&x.file);

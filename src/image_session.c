@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
+
 
 static int read_boot(struct session *s, struct err *e)
 {
@@ -18,6 +20,18 @@ static int read_boot(struct session *s, struct err *e)
 	if (n >= BOOTSECT_BYTES && bootsect_parse(head, n, s->io->size_bytes, &s->boot, &why))
 		memset(&s->boot, 0, sizeof(s->boot)); /* damaged: ntfsvol_open() says how */
 	return 0;
+}
+
+/* A limit that strikes in the middle of the commit must be seen before it. */
+static int check_size_limit(const struct blkio *io, struct err *e)
+{
+	struct rlimit limit;
+
+	if (filedev_is_block(io) || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= io->size_bytes)
+		return 0;
+	return err_set(e, -EFBIG, "volume '%s' has %llu bytes, and files may be written up to %llu: raise the limit (ulimit -f)",
+		       io->name, (unsigned long long)io->size_bytes, (unsigned long long)limit.rlim_cur);
 }
 
 static int open_device(const char *volume, bool writable, struct session *s, struct err *e)
@@ -36,7 +50,9 @@ static int open_device(const char *volume, bool writable, struct session *s, str
 		if (code && !report_has(&s->report, why.reason))
 			(void)report_take(&s->report, &why); /* it is a refusal: see above */
 	}
-	return s->io ? 0 : filedev_open(volume, FILEDEV_READ, &s->io, e);
+	if (s->claimed)
+		return check_size_limit(s->io, e);
+	return filedev_open(volume, FILEDEV_READ, &s->io, e);
 }
 
 static int open_ntfs(struct session *s, struct err *e)
@@ -82,7 +98,7 @@ void session_close(struct session *s)
 	s->io = NULL;
 }
 
-void session_check_state(struct session *s, bool force_dirty)
+void session_check_state(struct session *s, enum session_dirty dirty)
 {
 	const struct ntfsvol_state *state;
 
@@ -101,16 +117,17 @@ void session_check_state(struct session *s, bool force_dirty)
 		report_add(&s->report, "journal", "the journal ($LogFile) of '%s' is not clean (power cut, unplugged): what "
 			   "is on the disk is not the whole truth; start Windows with this volume and shut it down",
 			   s->io->name);
-	if (state->dirty && !force_dirty)
+	if (state->dirty && dirty != SESSION_DIRTY_FORCED)
 		report_add(&s->report, "dirty", "'%s' is marked dirty: chkdsk is due and may move or cut files; run chkdsk /f "
-			   "in Windows, or go on with --force-state dirty", s->io->name);
+			   "in Windows%s", s->io->name,
+			   dirty == SESSION_DIRTY_CAN_BE_FORCED ? ", or go on with --force-state dirty" : "");
 }
 
 struct found_scan {
 	struct session *s;
 	session_found_fn *fn;
 	void *ctx;
-	char folders[16][NTFSVOL_PATH_MAX];
+	char folders[64][NTFSVOL_PATH_MAX];
 	size_t count;
 };
 
@@ -121,7 +138,7 @@ static int note_found_folder(void *ctx, const struct ntfsvol_entry *entry, struc
 
 	(void)e;
 	if (entry->is_dir && strlen(name) == 9 && !strncasecmp(name, "found.", 6) &&
-	    strspn(name + 6, "0123456789") == 3 && scan->count < 16)
+	    strspn(name + 6, "0123456789") == 3 && scan->count < 64)
 		(void)snprintf(scan->folders[scan->count++], NTFSVOL_PATH_MAX, "%s", entry->path);
 	return 0;
 }
@@ -143,6 +160,7 @@ int session_identify(struct session *s, const struct extent_list *extents, char 
 static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct err *e)
 {
 	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
+	AUTO(map) struct map *m = NULL;
 	struct found_scan *scan = ctx;
 	struct image_found image = { .extents = 0 };
 	struct err why = ERR_INIT;
@@ -153,12 +171,18 @@ static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct er
 	code = ntfsvol_read_file(scan->s->v, entry->ref.record, &file, &why);
 	if (code == -ENOMEM)
 		return err_set(e, code, "%s", why.text);
-	if (code || !file.extents.count)
-		return 0; /* a damaged or small file in found.NNN is not our image */
+	if (code)
+		return 0; /* a damaged file in found.NNN is not our image */
 	(void)snprintf(image.path, sizeof(image.path), "%s", entry->path);
+	(void)snprintf(image.fs_type, sizeof(image.fs_type), "none");
 	image.size_bytes = file.data_bytes;
 	image.extents = file.extents.count;
-	code = session_identify(scan->s, &file.extents, image.fs_type, image.fs_uuid, e);
+	if (file.extents.count)
+		code = session_identify(scan->s, &file.extents, image.fs_type, image.fs_uuid, e);
+	if (!code && file.data_bytes <= IMAGE_HOST_MAP_MAX)
+		code = session_read_map(scan->s, entry->path, &m, e);
+	if (m)
+		(void)snprintf(image.fs_type, sizeof(image.fs_type), "map"); /* its image without a file system is near */
 	return code || !strcmp(image.fs_type, "none") ? code : scan->fn(scan->ctx, &image, e);
 }
 
@@ -175,9 +199,13 @@ int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, struc
 static int report_found(void *ctx, const struct image_found *image, struct err *e)
 {
 	(void)e;
-	report_add(ctx, "image-in-found", "'%s' holds an image (%s, UUID %s) that chkdsk put there: its data is whole; move it "
-		   "back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path, image->fs_type,
-		   image->fs_uuid);
+	if (!strcmp(image->fs_type, "map"))
+		report_add(ctx, "image-in-found", "'%s' is the map of an image that chkdsk put into that folder: its image is near; "
+			   "move both back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path);
+	else
+		report_add(ctx, "image-in-found", "'%s' holds an image (%s, UUID %s) that chkdsk put there: its data is whole; "
+			   "move it back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path,
+			   image->fs_type, image->fs_uuid);
 	return 0;
 }
 
@@ -222,15 +250,6 @@ void session_fill_host(const struct session *s, struct map_host *ret)
 	ret->partition_bytes = s->io->size_bytes / MAP_SECTOR_BYTES * MAP_SECTOR_BYTES;
 	ret->cluster_bytes = info->cluster_bytes;
 	ret->sector_bytes = info->sector_bytes;
-}
-
-int image_write_maps(const struct map *m, const char *const *files, size_t count, struct err *e)
-{
-	int code = 0;
-
-	for (size_t i = 0; !code && i < count; i++)
-		code = mapfile_write(files[i], m, e);
-	return code;
 }
 
 void image_feed_picture(void *ctx, uint64_t lcn, uint64_t clusters)

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "num.h"
+#include "winpath.h"
 
 #define MAP_FIRST_LINE "wubi-map 1"
 #define MAP_LINE_MAX 1100     /* longer than 'image ' and the longest path */
@@ -201,55 +202,9 @@ bool map_name_is_valid(const char *name)
 	       n < sizeof(((struct map *)NULL)->name);
 }
 
-/* The next character of valid UTF-8, *text moved behind it; 0 at the end; UINT32_MAX for what is no
- * UTF-8. */
-static uint32_t next_character(const char **text)
-{
-	static const uint32_t least[] = {
-		0, 0x80, 0x800, 0x10000
-	}; /* an overlong form is a second spelling: refused */
-	const unsigned char *p = (const unsigned char *)*text;
-	unsigned more;
-	uint32_t c = *p;
-
-	if (c < 0x80) {
-		*text += c != 0;
-		return c;
-	}
-	if (c < 0xc2 || c > 0xf4)
-		return UINT32_MAX;
-	more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
-	c &= 0x3fu >> more;
-	for (unsigned i = 1; i <= more; i++) {
-		if ((p[i] & 0xc0) != 0x80) /* the NUL at the end stops here too */
-			return UINT32_MAX;
-		c = c << 6 | (p[i] & 0x3fu);
-	}
-	if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return UINT32_MAX;
-	*text += more + 1;
-	return c;
-}
-
 bool map_image_is_valid(const char *path)
 {
-	const char *p = path;
-	uint32_t before = 0;
-	uint32_t c;
-
-	if (path[0] != '/' || strlen(path) >= sizeof(((struct map *)NULL)->image))
-		return false;
-	while ((c = next_character(&p)) != 0) {
-		if (c == UINT32_MAX || c < 0x20 || (c >= 0x7f && c < 0xa0))
-			return false;
-		if (c < 0x80 && strchr("\\:*?\"<>|", (int)c))
-			return false;
-		/* No empty component, and none that Windows cannot open: "..", "a.", "a ". */
-		if (c == '/' && (before == '/' || before == '.' || before == ' '))
-			return false;
-		before = c;
-	}
-	return before != '/' && before != '.' && before != ' ';
+	return strlen(path) < sizeof(((struct map *)NULL)->image) && winpath_is_valid(path);
 }
 
 /* ---- the whole ---- */

@@ -66,6 +66,7 @@ struct ntfsvol_file {
 	bool resident;
 	bool attribute_list;
 	bool hidden, system, readonly;
+	unsigned names;                 /* hard links: names of the file, the 8.3 ones not counted */
 	uint64_t data_bytes, initialized_bytes, allocated_bytes;
 	uint64_t index_data_bytes, index_allocated_bytes; /* of its index entry, when 'indexed' */
 	bool indexed;                   /* a directory has an entry that points to this very record and sequence */
@@ -82,6 +83,12 @@ struct ntfsvol; /* an open volume */
  */
 int ntfsvol_open(const struct blkio *io, bool writable, struct ntfsvol **ret, struct err *e);
 const struct ntfsvol_info *ntfsvol_info(const struct ntfsvol *v);
+
+/*
+ * The first I/O error of the medium since the open, 0 if there was none. libntfs-3g passes over some errors, so that a
+ * folder that could not be read looks like one without the entry: ask before a conclusion is drawn from what was seen.
+ */
+int ntfsvol_io_error(const struct ntfsvol *v, struct err *e);
 
 /* Streams $Bitmap, once, into f (freespace_feed); does not call freespace_finish(). */
 int ntfsvol_scan(struct ntfsvol *v, struct freespace *f, const struct progress *p, struct err *e);

@@ -15,6 +15,7 @@
 #include "ntfsvol_private.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -329,6 +330,62 @@ static int set_dirty_mark(struct ntfsvol *v, bool dirty, struct err *e)
 	return blkio_flush(v->base, e);
 }
 
+/* A record's place on the device, by a byte of the attribute that holds it. */
+static uint64_t device_offset(struct ntfsvol *v, ntfs_attr *na, uint64_t at)
+{
+	uint64_t cluster = v->info.cluster_bytes;
+	LCN lcn = ntfs_attr_vcn_to_lcn(na, (VCN)(at / cluster));
+
+	return lcn < 0 ? UINT64_MAX : (uint64_t)lcn * cluster + at % cluster;
+}
+
+/* $Volume's record as it was, in both copies, sector by sector (a cluster may be one): to undo a mark that failed half-way. */
+static int restore_volume_record(struct ntfsvol *v, const uint8_t *before, struct err *e)
+{
+	uint64_t record = v->info.mft_record_bytes;
+	ntfs_attr *const copies[] = { v->vol->mft_na, v->vol->mftmirr_na };
+	int code = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		for (uint64_t at = 0; !code && at < record; at += NTFS_BLOCK_SIZE)
+			code = blkio_write(v->base, device_offset(v, copies[i], FILE_Volume * record + at), before + at,
+					   NTFS_BLOCK_SIZE, e);
+	return code ? code : blkio_flush(v->base, e);
+}
+
+static int read_volume_record(struct ntfsvol *v, uint8_t *ret, struct err *e)
+{
+	uint64_t record = v->info.mft_record_bytes;
+	int code = 0;
+
+	for (uint64_t at = 0; !code && at < record; at += NTFS_BLOCK_SIZE)
+		code = blkio_read(v->base, device_offset(v, v->vol->mft_na, FILE_Volume * record + at), ret + at,
+				  NTFS_BLOCK_SIZE, e);
+	return code;
+}
+
+/* The first write of all. If it fails, the old record goes back, and then nothing was changed. */
+static int set_first_mark(struct ntfsvol *v, struct err *e)
+{
+	AUTO_FREE uint8_t *before = malloc(v->info.mft_record_bytes);
+	struct err why = ERR_INIT;
+	int code;
+
+	if (!before)
+		return err_set(e, -ENOMEM, "out of memory; nothing was changed");
+	code = read_volume_record(v, before, &why);
+	if (code)
+		return err_set(e, code, "%s; nothing was changed", why.text);
+	code = set_dirty_mark(v, true, &why);
+	if (!code)
+		return 0;
+	v->dev.closed = true;
+	if (restore_volume_record(v, before, NULL))
+		return err_set(e, code, "%s, and the old record could not be put back: the volume may be marked dirty, or $MFT "
+			       "and $MFTMirr differ; run chkdsk /f in Windows, no file is changed", why.text);
+	return err_set(e, code, "%s; nothing was changed", why.text);
+}
+
 static int empty_journal(struct ntfsvol *v, struct err *e)
 {
 	errno = 0;
@@ -338,25 +395,53 @@ static int empty_journal(struct ntfsvol *v, struct err *e)
 	return 0;
 }
 
-static int write_all(struct plan *p, struct err *e)
+static int write_marked(struct plan *p, bool clear_mark, struct err *e)
 {
 	struct ntfsvol *v = p->v;
-	bool was_dirty = v->info.state.dirty;
-	int code = 0;
+	int code = empty_journal(v, e);
 
-	ntfsvol_log_start();
-	stage_set_through(v->stage, true);
-	if (!was_dirty)
-		code = set_dirty_mark(v, true, e);
-	if (!code)
-		code = empty_journal(v, e);
 	for (enum phase phase = 0; !code && phase < PHASE_COUNT; phase++)
 		code = write_phase(p, phase, e);
 	if (!code && stage_bytes(v->stage))
 		code = err_set(e, -EIO, "%llu bytes were staged behind the plan's back",
 			       (unsigned long long)stage_bytes(v->stage));
-	if (!code && !was_dirty)
+	if (!code && clear_mark)
 		code = set_dirty_mark(v, false, e);
+	return code;
+}
+
+static int write_all(struct plan *p, struct err *e)
+{
+	struct ntfsvol *v = p->v;
+	bool was_dirty = (v->vol->flags & VOLUME_IS_DIRTY) != const_cpu_to_le16(0);
+	struct err why = ERR_INIT;
+	int code = 0;
+
+	ntfsvol_log_start();
+	stage_set_through(v->stage, true);
+	if (!was_dirty)
+		code = set_first_mark(v, e);
+	if (code)
+		return code;
+	code = write_marked(p, !was_dirty, &why);
+	if (code)
+		return err_set(e, code, "%s; it is marked dirty: run chkdsk /f in Windows, no file that was there before is changed",
+			       why.text);
+	return 0;
+}
+
+/* No signal may cut the commit in two: those that come wait until it is done. */
+static int write_uninterrupted(struct plan *p, struct err *e)
+{
+	sigset_t all, before;
+	int code;
+
+	(void)sigfillset(&all); /* cannot fail */
+	code = pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (code)
+		return err_set(e, -code, "block signals: %s; nothing was changed", strerror(code));
+	code = write_all(p, e);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* cannot fail: it gave us this mask */
 	return code;
 }
 
@@ -386,11 +471,8 @@ int ntfsvol_commit(struct ntfsvol **v, struct err *e)
 	if (p.count) {
 		qsort(p.units, p.count, sizeof(*p.units), by_seq);
 		merge_new(&p);
-		code = write_all(&p, &why);
+		code = write_uninterrupted(&p, &why);
 	}
 	plan_clear(&p);
-	if (code)
-		return err_set(e, code, "volume '%s': write the NTFS metadata: %s; it is marked dirty: run chkdsk /f in "
-			       "Windows, no file that was there before is changed", own->base->name, why.text);
-	return 0;
+	return code ? err_set(e, code, "volume '%s': write the NTFS metadata: %s", own->base->name, why.text) : 0;
 }

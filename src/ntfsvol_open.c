@@ -296,6 +296,13 @@ int ntfsvol_open(const struct blkio *io, bool writable, struct ntfsvol **ret, st
 	return 0;
 }
 
+int ntfsvol_io_error(const struct ntfsvol *v, struct err *e)
+{
+	if (!v->dev.first.code)
+		return 0;
+	return err_set(e, v->dev.first.code, "volume '%s': %s", v->base->name, v->dev.first.text);
+}
+
 const struct ntfsvol_info *ntfsvol_info(const struct ntfsvol *v)
 {
 	return &v->info;

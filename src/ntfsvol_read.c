@@ -143,6 +143,11 @@ static int enter_folder(struct ntfsvol *v, ntfs_inode **dir, const struct ntfsvo
 
 	if (code)
 		return err_wrap(e, code, "folder '%s'", path);
+	if (le16_to_cpu(next->mrec->sequence_number) != entry->ref.sequence) {
+		(void)ntfs_inode_close(next); /* read only: nothing to lose */
+		return err_refuse(e, "corrupt", "the entry of '%s' leads to a record that is another file's now: run chkdsk /f in "
+				  "Windows, then retry", path);
+	}
 	is_reparse = (next->flags & FILE_ATTR_REPARSE_POINT) != const_cpu_to_le32(0);
 	is_dir = (next->mrec->flags & MFT_RECORD_IS_DIRECTORY) != const_cpu_to_le16(0);
 	if (is_reparse || !is_dir) {
@@ -376,6 +381,22 @@ static int read_data(struct ntfsvol *v, ntfs_inode *ni, struct ntfsvol_file *ret
 	return code;
 }
 
+static unsigned count_names(ntfs_inode *ni)
+{
+	ntfs_attr_search_ctx *ctx = ntfs_attr_get_search_ctx(ni, NULL);
+	unsigned names = 0;
+
+	while (ctx && !ntfs_attr_lookup(AT_FILE_NAME, AT_UNNAMED, 0, CASE_SENSITIVE, 0, NULL, 0, ctx)) {
+		const FILE_NAME_ATTR *fn =
+			(FILE_NAME_ATTR *)((u8 *)ctx->attr + le16_to_cpu(ctx->attr->value_offset));
+
+		names += fn->file_name_type != FILE_NAME_DOS;
+	}
+	if (ctx)
+		ntfs_attr_put_search_ctx(ctx);
+	return names;
+}
+
 static int read_inode(struct ntfsvol *v, ntfs_inode *ni, struct ntfsvol_file *ret, struct err *e)
 {
 	int code = 0;
@@ -384,6 +405,7 @@ static int read_inode(struct ntfsvol *v, ntfs_inode *ni, struct ntfsvol_file *re
 	ret->ref.sequence = le16_to_cpu(ni->mrec->sequence_number);
 	ret->is_dir = (ni->mrec->flags & MFT_RECORD_IS_DIRECTORY) != const_cpu_to_le16(0);
 	ret->attribute_list = NInoAttrList(ni);
+	ret->names = count_names(ni);
 	if (!ret->is_dir)
 		code = read_data(v, ni, ret, e);
 	ret->compressed = ret->compressed || (ni->flags & FILE_ATTR_COMPRESSED);

@@ -221,10 +221,13 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 	struct ntfsvol_entry there;
 	struct ntfsvol_ref ref;
 	ntfs_inode *dir = NULL, *ni = NULL;
-	int code = ntfsvol_find(v, path, &there, NULL);
+	struct err why = ERR_INIT;
+	int code = ntfsvol_find(v, path, &there, &why);
 
 	if (!code)
 		return err_set(e, -EEXIST, "'%s' is there already", there.path);
+	if (code != -ENOENT)
+		return err_set(e, code, "%s", why.text);
 	ntfsvol_split(path, parent, name);
 	code = open_folder(v, parent, true, &dir, e);
 	if (code)
@@ -249,12 +252,17 @@ int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, si
 	struct ntfsvol_entry there;
 	ntfs_inode *dir = NULL, *ni = NULL;
 	ntfs_attr *na;
-	int code = ntfsvol_find(v, path, &there, NULL);
+	struct err why = ERR_INIT;
+	int code = ntfsvol_find(v, path, &there, &why);
 
+	if (!code && there.is_dir)
+		return err_set(e, -EISDIR, "'%s' is a folder", there.path);
 	if (!code) {
 		code = ntfsvol_remove(v, there.path, e);
 		if (code)
 			return code;
+	} else if (code != -ENOENT) {
+		return err_set(e, code, "%s", why.text);
 	}
 	ntfsvol_split(path, parent, name);
 	code = open_folder(v, parent, true, &dir, e);
@@ -293,6 +301,11 @@ int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)
 	code = ntfsvol_inode(v, entry.ref.record, &ni, e);
 	if (code)
 		return close_dir(v, dir, code, e);
+	if (le16_to_cpu(ni->mrec->sequence_number) != entry.ref.sequence) {
+		code = err_set(e, -EIO, "'%s': its entry leads to a record that is another file's now", entry.path);
+		(void)ntfs_inode_close(ni); /* unchanged: nothing to lose */
+		return close_dir(v, dir, code, e);
+	}
 	if (entry.is_dir && ntfs_check_empty_dir(ni)) {
 		code = err_set(e, -ENOTEMPTY, "folder '%s' is not empty", entry.path);
 		(void)ntfs_inode_close(ni); /* unchanged: nothing to lose */

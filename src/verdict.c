@@ -71,6 +71,10 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 	if (f->data_bytes > m->size_bytes)
 		reason(r, "the file has %llu bytes, the map says %llu", (unsigned long long)f->data_bytes,
 		       (unsigned long long)m->size_bytes);
+	if (f->data_bytes == m->size_bytes &&
+	    (f->allocated_bytes != f->data_bytes || (f->extents && extent_list_bytes(f->extents) != m->size_bytes)))
+		reason(r, "%llu bytes are allocated for a file of %llu: an image fills its clusters",
+		       (unsigned long long)f->allocated_bytes, (unsigned long long)f->data_bytes);
 	if (f->initialized_bytes < f->data_bytes)
 		reason(r, "the initialised size is %llu of %llu bytes: Windows reads zeros behind it and may write them; "
 		       "run wubi-disk map after restoring the file from a copy",
@@ -199,6 +203,8 @@ void verdict_decide(const struct map *m, const struct verdict_facts *f, struct v
 	if (ret->settled == VERDICT_MISSING && f->serial != m->host.serial)
 		unsettled = false; /* another volume: its state is no news about this map */
 	ret->verdict = unsettled ? VERDICT_UNSETTLED : ret->settled;
+	if (f->path_problem && f->path_problem[0])
+		reason(ret, "%s", f->path_problem);
 	if (m->host.partuuid[0] && f->partuuid[0] && strcasecmp(m->host.partuuid, f->partuuid) != 0)
 		reason(ret, "the partition's PARTUUID is %s, the map's %s", f->partuuid, m->host.partuuid);
 	ret->attachable = ret->verdict == VERDICT_MATCH || ret->verdict == VERDICT_RENAMED ||

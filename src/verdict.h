@@ -58,6 +58,7 @@ struct verdict_facts {
 	bool at_map_path;           /* the entry at the map's path (any case) is this very file */
 	/* the map's path */
 	bool path_taken;            /* another file is there */
+	const char *path_problem;   /* what is wrong with that path although the file is there; "" or NULL: nothing */
 	bool path_same_fs;          /* and its content carries the map's file system UUID */
 	/* the map's extents */
 	uint64_t map_free_clusters; /* marked free in $Bitmap now */

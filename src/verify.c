@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "blockdev.h"
@@ -23,6 +24,7 @@ struct look {
 	struct ntfsvol *v;
 	struct ntfsvol_file file;
 	struct canary_result canary;
+	char path_problem[VERDICT_REASON_TEXT];
 	struct verdict_facts facts;
 };
 
@@ -65,7 +67,12 @@ static int look_at_path(struct look *l, struct err *e)
 
 	if (code == -ENOMEM)
 		return err_set(e, code, "%s", why.text);
-	if (code) /* no entry, or a folder that cannot be read: the record decides */
+	if (code && !strcmp(why.reason, "twins")) {
+		(void)snprintf(l->path_problem, sizeof(l->path_problem), "%.255s", why.text);
+		l->facts.path_problem = l->path_problem;
+		l->facts.at_map_path = l->file.indexed && !strcasecmp(l->file.path, l->m->image);
+	}
+	if (code) /* no entry, or a damaged folder: the record decides; what the medium failed to give is seen later */
 		return 0;
 	l->facts.at_map_path = is_maps_file(l, &entry.ref);
 	l->facts.path_taken = !l->facts.at_map_path;
@@ -183,6 +190,8 @@ int verify_volume(const struct blkio *io, const char *partuuid, const struct map
 	code = open_volume(&l, e);
 	if (!code && l.v)
 		code = look_inside(&l, e);
+	if (!code && l.v)
+		code = ntfsvol_io_error(l.v, e);
 	if (!code) {
 		verdict_decide(m, &l.facts, &ret->verdict);
 		(void)snprintf(ret->path, sizeof(ret->path), "%s", l.file.path);
@@ -196,12 +205,26 @@ int verify_volume(const struct blkio *io, const char *partuuid, const struct map
 	return code;
 }
 
+/* A driver that has the volume mounted keeps metadata in memory: what is on the disk is not the truth then. */
+static int check_users(const char *path, struct err *e)
+{
+	struct report users = { .count = 0 };
+	int code = blockdev_check_users(path, &users, e);
+
+	for (size_t i = 0; !code && i < users.count; i++)
+		if (strcmp(users.items[i].reason, "attached") != 0) /* our own mapping changes no metadata */
+			code = err_set(e, -EBUSY, "cannot tell: %s", users.items[i].text);
+	return code;
+}
+
 static int verify_path(const char *path, const struct map *m, struct verify_result *ret, struct err *e)
 {
 	AUTO(blkio) struct blkio *io = NULL;
 	struct blockdev_info info;
 	int code = filedev_open(path, FILEDEV_READ, &io, e);
 
+	if (!code)
+		code = check_users(path, e);
 	if (!code)
 		code = blockdev_probe(io, &info, e);
 	return code ? code : verify_volume(io, info.partuuid, m, ret, e);

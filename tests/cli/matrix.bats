@@ -30,6 +30,7 @@ sleuth() { # sleuth CLUSTER: not for clusters of 128 KiB and more, nor sectors o
 }
 
 half_of_100M() { # half_of_100M SECTOR
+	slow_one
 	for c in $(clusters "$1"); do
 		mkvol 100M "$c" "$1"
 		create 50M --max-extents 4
@@ -125,6 +126,7 @@ many() { # many CLUSTER SECTOR HOLE COUNT WALL
 }
 
 @test "free space in 600 holes and more, clusters of 512, 4 KiB, sectors of 4096: the attribute list is followed by all" {
+	slow_one
 	many 512 512 65536 600 196608
 	many 4096 512 65536 600 196608
 	many 4096 4096 32768 1300 524288 # its MFT records have 4 KiB

@@ -98,6 +98,78 @@ on_tty() {
 	status_is 1
 }
 
+# closed WHICH ARG...: wubi-disk with some of its first three descriptors closed, all but 1 and 2 else to files.
+closed() {
+	local which=$1
+	shift
+	status=0
+	case $which in
+	out) "$WUBI_DISK" "$@" </dev/null >&- 2>"$T/err" 3>&- || status=$? ;;
+	err) "$WUBI_DISK" "$@" </dev/null >"$T/out" 2>&- 3>&- || status=$? ;;
+	all) "$WUBI_DISK" "$@" <&- >&- 2>&- 3>&- || status=$? ;;
+	esac
+}
+
+@test "usage: what is printed never goes into the volume when standard output or error is closed" {
+	mkvol 64M
+	local before
+	before=$(sum)
+	for which in out all; do
+		closed $which create "$V" --size 16M --map "$M"
+		status_is 1
+		closed $which create "$V" --size 16M --map "$M" --json
+		status_is 1
+	done
+	has "$(<"$T/err")" 'nothing was done.*standard output'
+	eq "$(sum)" "$before"
+	absent "$M"
+	closed err info "$V"
+	status_is 0
+	closed err create "$V" --size 16M --map "$M" --progress plain
+	status_is 0
+	second_opinion
+	verdict_is match
+	before=$(sum)
+	closed out map "$V"
+	status_is 1
+	closed out remove "$V" --name root --yes
+	status_is 1
+	closed all info "$V"
+	status_is 1
+	closed err create "$V" --size 16M
+	status_is 3
+	eq "$(sum)" "$before"
+	closed all remove "$V" --name root --yes --quiet
+	status_is 0
+	second_opinion
+}
+
+@test "usage: a request that no volume can meet is a usage error" {
+	mkvol 64M
+	local before
+	before=$(sum)
+	usage 'ext4' create "$V" --size 1K
+	usage 'ext4' create "$V" --size 7M
+	usage 'ext4' create "$V" --size 7M --dry-run
+	usage 'ext4' create "$V" --size 16T
+	usage '' create "$V" --size 18446744073709551615
+	wd create "$V" --size 1G
+	status_is 3
+	eq "$(sum)" "$before"
+}
+
+@test "usage: table checks the device's name with --json too" {
+	mkvol 64M
+	create 16M
+	for json in '' --json; do
+		# shellcheck disable=SC2086
+		wd table --map "$M" --device 'a b' $json
+		status_is 1
+		has "$err" "'a b' is no device name"
+	done
+	eq "$(json .status)" failed
+}
+
 @test "usage: a failure is told on stderr, with --json on stdout too" {
 	wd info "$T/none.img"
 	status_is 1
@@ -129,6 +201,10 @@ on_tty() {
 	create 16M
 	before=$(sum)
 	ok map "$V" --dry-run --output "$T/other.map"
+	ok map "$V" --dry-run --json
+	eq "$(json '[.status, .generation] | map(tostring) | join(" ")')" 'dry-run 2'
+	wd map "$V" --dry-run --output "$T/none/other.map"
+	[ "$status" != 0 ] || fail 'a folder that is not there'
 	absent "$T/other.map"
 	ok remove "$V" --name root --dry-run
 	eq "$(sum)" "$before"

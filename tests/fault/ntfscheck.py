@@ -120,6 +120,8 @@ def _content(v, n):
     if not a.nonres:
         h.update(a.value())
         return data, h.hexdigest()
+    if data > 1 << 34:
+        raise nt.Corrupt('a size of %d bytes, in a test' % data)
     init = min(init, data)
     zero = bytes(1 << 20)
     for p, take in v.pieces(v.stream_runs(n, nt.DATA), 0, init):
