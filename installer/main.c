@@ -101,9 +101,11 @@ static int run_action(const struct options *o)
 static int fill_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) >= 0)
-			continue;
-		if (open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
+		int null_fd = fd;
+
+		if (fcntl(fd, F_GETFD) < 0)
+			null_fd = open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+		if (null_fd != fd)
 			return -1;
 	}
 	return 0;

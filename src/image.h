@@ -77,8 +77,9 @@ int image_create(const struct image_params *par, image_shown_fn *shown, void *ct
 
 /*
  * Derives a map from the MFT for an image that exists (also a restored backup). previous: a map of the same image to keep
- * the id of and count the generation from, NULL: the one beside the image, else a new id. -EINVAL: a bad request. Refuses "compressed",
- * "encrypted", "sparse", "resident", "reparse-point", "initialized-size", and the unsafe states. Writes nothing to the
+ * the id of and count the generation from, NULL: the one beside the image, else a new id. -EINVAL: a bad request.
+ * Refuses "compressed", "encrypted", "sparse", "resident", "reparse-point", "initialized-size", "map-exists", "map-file",
+ * "busy", and the unsafe states. Writes nothing to the
  * volume unless host_map.
  */
 struct image_map_params {

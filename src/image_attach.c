@@ -81,8 +81,8 @@ static int refuse_clones(const char *volume, const struct target *t, const struc
 	}
 	(void)closedir(dir); /* read only: nothing to lose */
 	if (found)
-		return err_refuse(e, "verdict-ambiguous", "both '%s' and '%s' hold this image, one is a clone of the other: unplug "
-				  "it, or give it a new serial number (ntfslabel --new-serial)", volume, path);
+		return err_refuse(e, "verdict-ambiguous", "both '%s' and '%s' hold this image, one is a clone of the other: "
+				  "unplug it, or give it a new serial number (ntfslabel --new-serial)", volume, path);
 	return 0;
 }
 

@@ -194,6 +194,8 @@ static int prepare(const struct image_params *par, struct session *s, struct map
 	int code = stage_metadata(par, s, m, e);
 
 	if (!code)
+		code = ntfsvol_io_error(s->v, e);
+	if (!code)
 		code = image_maps_stage(m, par->maps, par->map_count, maps, e);
 	if (!code)
 		code = write_data(par, s, m, p, e);

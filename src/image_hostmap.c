@@ -124,7 +124,8 @@ int session_check_host_map(struct session *s, const char *image, const char *nam
 
 	image_map_path(image, name, path);
 	if (!strcasecmp(path, image))
-		return err_set(e, -EINVAL, "image '%s': that is where its own map belongs; give it another path or --name", image);
+		return err_set(e, -EINVAL, "image '%s': that is where its own map belongs; give it another path or "
+			       "--name", image);
 	code = ntfsvol_find(s->v, path, &entry, &why);
 	if (code == -ENOENT || (code && report_take(r, &why)))
 		return 0;
@@ -137,8 +138,8 @@ int session_check_host_map(struct session *s, const char *image, const char *nam
 	}
 	if (there)
 		return judge_map(s, entry.path, there, image, ref, r, e);
-	report_add(r, "map-exists", "'%s' is there and is no map: it would be replaced; rename it in Windows, give another --name, "
-		   "or leave the map beside the image out with --no-host-map", entry.path);
+	report_add(r, "map-exists", "'%s' is there and is no map: it would be replaced; rename it in Windows, give another "
+		   "--name, or leave the map beside the image out with --no-host-map", entry.path);
 	return 0;
 }
 

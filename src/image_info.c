@@ -25,21 +25,21 @@ static int note_image(void *ctx, const struct ntfsvol_entry *entry, struct err *
 	struct image_info *info = scan->info;
 	struct image_found *x = &info->images[info->image_count];
 	struct err why = ERR_INIT;
-	int code;
+	int code = 0;
 
 	if (entry->is_dir || !ends_with_disk(entry->path) || info->image_count == IMAGE_FOUND_MAX)
 		return 0;
-	code = ntfsvol_read_file(scan->s->v, entry->ref.record, &file, &why);
-	if (code == -ENOMEM)
-		return err_set(e, code, "%s", why.text);
+	/* an image whose record is damaged is one to show, too; what the medium failed to give is seen at the end */
+	if (ntfsvol_read_file(scan->s->v, entry->ref.record, &file, &why) == -ENOMEM)
+		return err_set(e, -ENOMEM, "%s", why.text);
 	(void)snprintf(x->path, sizeof(x->path), "%s", entry->path);
 	(void)snprintf(x->fs_type, sizeof(x->fs_type), "none");
 	x->size_bytes = file.data_bytes;
 	x->extents = file.extents.count;
-	if (!code && file.extents.count)
+	if (file.extents.count)
 		code = session_identify(scan->s, &file.extents, x->fs_type, x->fs_uuid, e);
 	info->image_count++;
-	return code == -EIO ? 0 : code; /* a damaged image is still one to show */
+	return code;
 }
 
 static int add_found(void *ctx, const struct image_found *image, struct err *e)

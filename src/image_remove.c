@@ -70,8 +70,8 @@ static int check_file(struct removal *x, struct err *e)
 		return err_refuse(e, "corrupt", "'%s' has %s: freeing its clusters could free another file's; run chkdsk /f in "
 				  "Windows, then retry", x->entry.path, f->extents_problem);
 	if (f->names > 1)
-		return err_refuse(e, "hard-link", "'%s' has %u names (hard links): its clusters stay in use until the last is gone; "
-				  "delete the others in Windows, then retry", x->entry.path, f->names);
+		return err_refuse(e, "hard-link", "'%s' has %u names (hard links): its clusters stay in use until the last is "
+				  "gone; delete the others in Windows, then retry", x->entry.path, f->names);
 	return 0;
 }
 

@@ -200,8 +200,8 @@ static int report_found(void *ctx, const struct image_found *image, struct err *
 {
 	(void)e;
 	if (!strcmp(image->fs_type, "map"))
-		report_add(ctx, "image-in-found", "'%s' is the map of an image that chkdsk put into that folder: its image is near; "
-			   "move both back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path);
+		report_add(ctx, "image-in-found", "'%s' is the map of an image that chkdsk put into that folder: its image is "
+			   "near; move both back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path);
 	else
 		report_add(ctx, "image-in-found", "'%s' holds an image (%s, UUID %s) that chkdsk put there: its data is whole; "
 			   "move it back to /ubuntu/disks in Windows, do not make a new one or remove it", image->path,

@@ -318,14 +318,31 @@ static int by_seq(const void *a, const void *b)
 	return (x->offset_bytes > y->offset_bytes) - (x->offset_bytes < y->offset_bytes);
 }
 
+/* Not by ntfs_volume_write_flags(): that clears each flag that it does not know. */
+static int write_flags(struct ntfsvol *v, bool dirty)
+{
+	ntfs_attr_search_ctx *ctx = ntfs_attr_get_search_ctx(v->vol->vol_ni, NULL);
+	const le16 mark = VOLUME_IS_DIRTY;
+	int failed = 1;
+
+	if (ctx && !ntfs_attr_lookup(AT_VOLUME_INFORMATION, AT_UNNAMED, 0, CASE_SENSITIVE, 0, NULL, 0, ctx)) {
+		VOLUME_INFORMATION *info = /* its place was checked when the volume was mounted */
+			(VOLUME_INFORMATION *)((u8 *)ctx->attr + le16_to_cpu(ctx->attr->value_offset));
+
+		info->flags = (le16)(dirty ? info->flags | mark : info->flags & ~mark);
+		v->vol->flags = info->flags;
+		ntfs_inode_mark_dirty(v->vol->vol_ni);
+		failed = ntfs_inode_sync(v->vol->vol_ni);
+	}
+	if (ctx)
+		ntfs_attr_put_search_ctx(ctx);
+	return failed;
+}
+
 static int set_dirty_mark(struct ntfsvol *v, bool dirty, struct err *e)
 {
-	le16 mark = VOLUME_IS_DIRTY, flags = (le16)(v->vol->flags & ~mark);
-
-	if (dirty)
-		flags |= mark;
 	errno = 0;
-	if (ntfs_volume_write_flags(v->vol, flags) || v->dev.first.code)
+	if (write_flags(v, dirty) || v->dev.first.code)
 		return ntfsvol_fail(v, e, "%s the dirty mark", dirty ? "set" : "clear");
 	return blkio_flush(v->base, e);
 }
@@ -337,6 +354,21 @@ static uint64_t device_offset(struct ntfsvol *v, ntfs_attr *na, uint64_t at)
 	LCN lcn = ntfs_attr_vcn_to_lcn(na, (VCN)(at / cluster));
 
 	return lcn < 0 ? UINT64_MAX : (uint64_t)lcn * cluster + at % cluster;
+}
+
+/* Do both copies of $Volume's record still have these bytes? What cannot be read is not known to. */
+static bool volume_record_is(struct ntfsvol *v, const uint8_t *bytes)
+{
+	uint64_t record = v->info.mft_record_bytes;
+	ntfs_attr *const copies[] = { v->vol->mft_na, v->vol->mftmirr_na };
+	uint8_t now[NTFS_BLOCK_SIZE];
+
+	for (size_t i = 0; i < 2; i++)
+		for (uint64_t at = 0; at < record; at += NTFS_BLOCK_SIZE)
+			if (blkio_read(v->base, device_offset(v, copies[i], FILE_Volume * record + at), now,
+				       sizeof(now), NULL) || memcmp(now, bytes + at, sizeof(now)) != 0)
+				return false;
+	return true;
 }
 
 /* $Volume's record as it was, in both copies, sector by sector (a cluster may be one): to undo a mark that failed half-way. */
@@ -380,7 +412,7 @@ static int set_first_mark(struct ntfsvol *v, struct err *e)
 	if (!code)
 		return 0;
 	v->dev.closed = true;
-	if (restore_volume_record(v, before, NULL))
+	if (restore_volume_record(v, before, NULL) && !volume_record_is(v, before))
 		return err_set(e, code, "%s, and the old record could not be put back: the volume may be marked dirty, or $MFT "
 			       "and $MFTMirr differ; run chkdsk /f in Windows, no file is changed", why.text);
 	return err_set(e, code, "%s; nothing was changed", why.text);
@@ -425,8 +457,8 @@ static int write_all(struct plan *p, struct err *e)
 		return code;
 	code = write_marked(p, !was_dirty, &why);
 	if (code)
-		return err_set(e, code, "%s; it is marked dirty: run chkdsk /f in Windows, no file that was there before is changed",
-			       why.text);
+		return err_set(e, code, "%s; it is marked dirty: run chkdsk /f in Windows, no file that was there before "
+			       "is changed", why.text);
 	return 0;
 }
 

@@ -145,8 +145,8 @@ static int enter_folder(struct ntfsvol *v, ntfs_inode **dir, const struct ntfsvo
 		return err_wrap(e, code, "folder '%s'", path);
 	if (le16_to_cpu(next->mrec->sequence_number) != entry->ref.sequence) {
 		(void)ntfs_inode_close(next); /* read only: nothing to lose */
-		return err_refuse(e, "corrupt", "the entry of '%s' leads to a record that is another file's now: run chkdsk /f in "
-				  "Windows, then retry", path);
+		return err_refuse(e, "corrupt", "the entry of '%s' leads to a record that is another file's now: run chkdsk "
+				  "/f in Windows, then retry", path);
 	}
 	is_reparse = (next->flags & FILE_ATTR_REPARSE_POINT) != const_cpu_to_le32(0);
 	is_dir = (next->mrec->flags & MFT_RECORD_IS_DIRECTORY) != const_cpu_to_le16(0);

@@ -55,11 +55,19 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
 	return code;
 }
 
-static int close_in(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int code, struct err *e)
+/*
+ * Closes a new or changed file and its folder; ntfs_inode_close() then writes the index entry. The folder first: with it open,
+ * libntfs-3g fails with EBUSY and leaves the entry at size 0. Not by ntfs_inode_close_in_dir(): on an error it closes the
+ * folder, too, or leaks the file, and does not tell which (2022.10.3).
+ */
+static int close_both(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int code, struct err *e)
 {
-	/* ntfs_inode_close() with the parent open fails with EBUSY and leaves the index entry at size 0 */
-	if (ntfs_inode_close_in_dir(ni, dir) && !code)
-		return ntfsvol_fail(v, e, "close MFT record %llu", (unsigned long long)ni->mft_no);
+	uint64_t record = ni->mft_no;
+	int failed = ntfs_inode_close(dir);
+
+	failed |= ntfs_inode_close(ni);
+	if (failed && !code)
+		return ntfsvol_fail(v, e, "close MFT record %llu", (unsigned long long)record);
 	return code;
 }
 
@@ -124,8 +132,7 @@ static int open_folder(struct ntfsvol *v, const char *path, bool make, ntfs_inod
 	code = create_entry(v, up, name, S_IFDIR, &ni, e);
 	if (code)
 		return close_dir(v, up, code, e);
-	code = close_in(v, ni, up, 0, e);
-	code = close_dir(v, up, code, e);
+	code = close_both(v, ni, up, 0, e);
 	return code ? code : open_folder(v, path, false, ret_dir, e);
 }
 
@@ -239,8 +246,7 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 	ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM | FILE_ATTR_READONLY | FILE_ATTR_NOT_CONTENT_INDEXED;
 	code = set_extents(v, ni, extents, e);
 	ref = (struct ntfsvol_ref){ ni->mft_no, le16_to_cpu(ni->mrec->sequence_number) };
-	code = close_in(v, ni, dir, code, e);
-	code = close_dir(v, dir, code, e);
+	code = close_both(v, ni, dir, code, e);
 	if (!code)
 		*ret = ref;
 	return code;
@@ -278,8 +284,7 @@ int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, si
 		code = ntfsvol_fail(v, e, "write '%s'", path);
 	if (na)
 		ntfs_attr_close(na);
-	code = close_in(v, ni, dir, code, e);
-	return close_dir(v, dir, code, e);
+	return close_both(v, ni, dir, code, e);
 }
 
 int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)

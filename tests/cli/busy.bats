@@ -96,7 +96,7 @@ load ../lib.sh
 	eq "$(sum)" "$before"
 }
 
-@test "B15 a verb that only reads works on a mounted volume" {
+@test "B15 mounted: info works, verify and map cannot tell what the driver keeps in memory" {
 	requires root fuse
 	mkvol 40M
 	create 8M
@@ -104,5 +104,10 @@ load ../lib.sh
 	ntfs-3g -o ro "$V" "$T/m" 3>&-
 	MOUNTED=$T/m
 	ok info "$V"
-	ok verify "$V" --map "$M"
+	wd verify "$V" --map "$M"
+	status_is 1
+	has "$err" "cannot tell.*unmount"
+	wd map "$V" --no-host-map --output "$T/other.map"
+	status_is 3
+	absent "$T/other.map"
 }

@@ -90,7 +90,7 @@ static void expect_users(const struct users_ident *id, size_t count, const char 
 	assert_int_equal(r.count, count);
 	if (count == 0)
 		return;
-	assert_true(report_has(&r, "busy"));
+	assert_true(report_has(&r, strstr(part, "attached") ? "attached" : "busy")); /* ours has a reason of its own */
 	if (strstr(r.items[0].text, part) == NULL)
 		fail_msg("'%s' lacks '%s'", r.items[0].text, part);
 	assert_non_null(strstr(r.items[0].text, "then retry"));
