@@ -66,14 +66,16 @@ static int close_both(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int co
 	int failed = ntfs_inode_close(dir);
 
 	failed |= ntfs_inode_close(ni);
-	if (failed && !code)
+	if ((failed || v->dev.first.code) && !code)
 		return ntfsvol_fail(v, e, "close MFT record %llu", (unsigned long long)record);
 	return code;
 }
 
 static int close_dir(struct ntfsvol *v, ntfs_inode *dir, int code, struct err *e)
 {
-	if (dir && ntfs_inode_close(dir) && !code)
+	bool failed = dir && ntfs_inode_close(dir);
+
+	if ((failed || v->dev.first.code) && !code)
 		return ntfsvol_fail(v, e, "close a folder that was changed");
 	return code;
 }
@@ -319,7 +321,7 @@ int ntfsvol_remove(struct ntfsvol *v, const char *path, struct err *e)
 	v->changed = v->freed_something = true;
 	ntfsvol_log_start();
 	errno = 0;
-	if (ntfs_delete(v->vol, NULL, ni, dir, wide, (u8)len)) /* closes both, whatever happens */
+	if (ntfs_delete(v->vol, NULL, ni, dir, wide, (u8)len) /* closes both, whatever happens */ || v->dev.first.code)
 		return ntfsvol_fail(v, e, "remove '%s'", entry.path);
 	return 0;
 }
