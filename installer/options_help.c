@@ -59,7 +59,7 @@ static void help_verb(const struct verb_row *row, FILE *f)
 {
 	(void)fprintf(f, "Usage: wubi-disk %s%s%s [OPTION]...\n\n", row->name, *row->operands ? " " : "",
 		      row->operands);
-	(void)fprintf(f, "%s: %s.\n", row->name, row->help);
+	(void)fprintf(f, "%s: %s%s\n", row->name, row->help, strchr(row->help, '?') ? "" : ".");
 	print_wrapped(f, row->more, 0, 0);
 	(void)fputs("\nOptions:\n", f);
 	print_options(f, (unsigned)row->verb, false);
