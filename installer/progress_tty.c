@@ -74,7 +74,7 @@ static void show_json(const struct sample *s)
 
 static void show(struct progress_tty *t, const struct sample *s)
 {
-	char text[80];
+	char text[192];
 
 	if (t->mode == OPTIONS_PROGRESS_JSON) {
 		show_json(s);
@@ -85,7 +85,7 @@ static void show(struct progress_tty *t, const struct sample *s)
 		(void)fprintf(stderr, "%s\n", text);
 		return;
 	}
-	(void)fprintf(stderr, "\r\033[K%s", text);
+	(void)fprintf(stderr, "\r\033[K%.79s", text); /* a wrapped line cannot be redrawn */
 	(void)fflush(stderr);
 	t->drawn = true;
 }

@@ -223,27 +223,45 @@ static int set_extents(struct ntfsvol *v, ntfs_inode *ni, const struct extent_li
 	return code;
 }
 
-int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct extent_list *extents,
-			 struct ntfsvol_ref *ret, struct err *e)
+/* A new, empty file at a path, open, with its folder. A file that is there is removed first, or an error. */
+static int create_file(struct ntfsvol *v, const char *path, bool replace, ntfs_inode **ret_dir, ntfs_inode **ret_ni,
+		       struct err *e)
 {
 	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
 	struct ntfsvol_entry there;
-	struct ntfsvol_ref ref;
-	ntfs_inode *dir = NULL, *ni = NULL;
+	ntfs_inode *dir = NULL;
 	struct err why = ERR_INIT;
 	int code = ntfsvol_find(v, path, &there, &why);
 
-	if (!code)
+	if (!code && (!replace || there.is_dir))
 		return err_set(e, -EEXIST, "'%s' is there already", there.path);
-	if (code != -ENOENT)
+	if (code && code != -ENOENT)
 		return err_set(e, code, "%s", why.text);
+	if (!code)
+		code = ntfsvol_remove(v, there.path, e);
+	else
+		code = 0;
 	ntfsvol_split(path, parent, name);
-	code = open_folder(v, parent, true, &dir, e);
+	if (!code)
+		code = open_folder(v, parent, true, &dir, e);
 	if (code)
 		return code;
-	code = create_entry(v, dir, name, S_IFREG, &ni, e);
+	code = create_entry(v, dir, name, S_IFREG, ret_ni, e);
 	if (code)
 		return close_dir(v, dir, code, e);
+	*ret_dir = dir;
+	return 0;
+}
+
+int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct extent_list *extents,
+			 struct ntfsvol_ref *ret, struct err *e)
+{
+	ntfs_inode *dir = NULL, *ni = NULL;
+	struct ntfsvol_ref ref;
+	int code = create_file(v, path, false, &dir, &ni, e);
+
+	if (code)
+		return code;
 	/* cleaners, indexers and people's eyes pass by what is hidden, of the system and read-only */
 	ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM | FILE_ATTR_READONLY | FILE_ATTR_NOT_CONTENT_INDEXED;
 	code = set_extents(v, ni, extents, e);
@@ -256,29 +274,12 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 
 int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e)
 {
-	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
-	struct ntfsvol_entry there;
 	ntfs_inode *dir = NULL, *ni = NULL;
 	ntfs_attr *na;
-	struct err why = ERR_INIT;
-	int code = ntfsvol_find(v, path, &there, &why);
+	int code = create_file(v, path, true, &dir, &ni, e);
 
-	if (!code && there.is_dir)
-		return err_set(e, -EISDIR, "'%s' is a folder", there.path);
-	if (!code) {
-		code = ntfsvol_remove(v, there.path, e);
-		if (code)
-			return code;
-	} else if (code != -ENOENT) {
-		return err_set(e, code, "%s", why.text);
-	}
-	ntfsvol_split(path, parent, name);
-	code = open_folder(v, parent, true, &dir, e);
 	if (code)
 		return code;
-	code = create_entry(v, dir, name, S_IFREG, &ni, e);
-	if (code)
-		return close_dir(v, dir, code, e);
 	if (hidden)
 		ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM;
 	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
