@@ -97,6 +97,13 @@ static inline void ntfsvol_forbid_compression(ntfs_volume *vol)
 	NVolClearCompression(vol);
 }
 
+static inline void ntfsvol_forget_changes(ntfs_inode *ni)
+{
+	NInoClearDirty(ni);
+	NInoFileNameClearDirty(ni);
+	NInoAttrListClearDirty(ni);
+}
+
 static inline sle64 ntfsvol_sle64(uint64_t value)
 {
 	return cpu_to_sle64((s64)value);

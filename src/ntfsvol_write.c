@@ -56,6 +56,17 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
 }
 
 /*
+ * After an I/O error the overlay is not what libntfs-3g believes it to be: writing an inode then fails half-way, and the
+ * library leaks it. Nothing will be committed, so its changes can go.
+ */
+static int close_inode(struct ntfsvol *v, ntfs_inode *ni)
+{
+	if (v->dev.first.code)
+		ntfsvol_forget_changes(ni);
+	return ntfs_inode_close(ni);
+}
+
+/*
  * Closes a new or changed file and its folder; ntfs_inode_close() then writes the index entry. The folder first: with it open,
  * libntfs-3g fails with EBUSY and leaves the entry at size 0. Not by ntfs_inode_close_in_dir(): on an error it closes the
  * folder, too, or leaks the file, and does not tell which (2022.10.3).
@@ -63,9 +74,9 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
 static int close_both(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int code, struct err *e)
 {
 	uint64_t record = ni->mft_no;
-	int failed = ntfs_inode_close(dir);
+	int failed = close_inode(v, dir);
 
-	failed |= ntfs_inode_close(ni);
+	failed |= close_inode(v, ni);
 	if ((failed || v->dev.first.code) && !code)
 		return ntfsvol_fail(v, e, "close MFT record %llu", (unsigned long long)record);
 	return code;
@@ -73,7 +84,7 @@ static int close_both(struct ntfsvol *v, ntfs_inode *ni, ntfs_inode *dir, int co
 
 static int close_dir(struct ntfsvol *v, ntfs_inode *dir, int code, struct err *e)
 {
-	bool failed = dir && ntfs_inode_close(dir);
+	bool failed = dir && close_inode(v, dir);
 
 	if ((failed || v->dev.first.code) && !code)
 		return ntfsvol_fail(v, e, "close a folder that was changed");
