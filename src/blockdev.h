@@ -49,4 +49,10 @@ void blockdev_check(const struct blockdev_info *info, uint32_t ntfs_sector_bytes
  */
 int blockdev_check_users(const char *path, struct report *r, struct err *e);
 
+/*
+ * The same, but for verbs that only read: who may keep metadata in memory that is not on the disk. Our own mapping does not,
+ * it only holds the partition.
+ */
+int blockdev_check_drivers(const char *path, struct report *r, struct err *e);
+
 #endif

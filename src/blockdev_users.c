@@ -452,3 +452,14 @@ int blockdev_check_users(const char *path, struct report *r, struct err *e)
 	}
 	return rc;
 }
+
+int blockdev_check_drivers(const char *path, struct report *r, struct err *e)
+{
+	struct report users = { .count = 0 };
+	int rc = blockdev_check_users(path, &users, e);
+
+	for (size_t i = 0; rc == 0 && i < users.count; i++)
+		if (strcmp(users.items[i].reason, "attached") != 0)
+			report_add(r, users.items[i].reason, "%s", users.items[i].text);
+	return rc;
+}

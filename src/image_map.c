@@ -203,7 +203,7 @@ int image_map(const struct image_map_params *par, const struct progress *p, stru
 		return err_set(e, -EINVAL, "name '%s': use a to z, 0 to 9 and '-', a letter first, at most 31", par->name);
 	code = session_open(par->volume, par->host_map, &s, e);
 	if (!code && !par->host_map)
-		code = blockdev_check_users(par->volume, &s.report, e); /* a driver's cache would be missing in the map */
+		code = blockdev_check_drivers(par->volume, &s.report, e); /* a driver's cache would be missing in the map */
 	if (!code)
 		code = image_check_map_files(par->maps, par->map_count, par->volume, &s.report, e);
 	if (code)

@@ -50,8 +50,11 @@ static int open_device(const char *volume, bool writable, struct session *s, str
 		if (code && !report_has(&s->report, why.reason))
 			(void)report_take(&s->report, &why); /* it is a refusal: see above */
 	}
+	/* ntfs-3g's own lock is gone once it has mounted: look again under ours, that no mount slipped in between */
+	if (s->claimed && !filedev_is_block(s->io) && !s->report.count)
+		code = blockdev_check_users(volume, &s->report, e);
 	if (s->claimed)
-		return check_size_limit(s->io, e);
+		return code ? code : check_size_limit(s->io, e);
 	return filedev_open(volume, FILEDEV_READ, &s->io, e);
 }
 

@@ -209,12 +209,9 @@ int verify_volume(const struct blkio *io, const char *partuuid, const struct map
 static int check_users(const char *path, struct err *e)
 {
 	struct report users = { .count = 0 };
-	int code = blockdev_check_users(path, &users, e);
+	int code = blockdev_check_drivers(path, &users, e);
 
-	for (size_t i = 0; !code && i < users.count; i++)
-		if (strcmp(users.items[i].reason, "attached") != 0) /* our own mapping changes no metadata */
-			code = err_set(e, -EBUSY, "cannot tell: %s", users.items[i].text);
-	return code;
+	return code || !users.count ? code : err_set(e, -EBUSY, "cannot tell: %s", users.items[0].text);
 }
 
 static int verify_path(const char *path, const struct map *m, struct verify_result *ret, struct err *e)

@@ -94,6 +94,8 @@ linux_session() {
 while_attached() {
 	check_status 'verify while attached: match' 0 "$disk" verify $volume --map $map --json
 	check_output 'verify while attached: match' '"verdict": *"match"'
+	check 'map while attached, without writing to the volume' \
+		"$disk" map $volume --no-host-map --map $map --output /run/again.map
 	check 'info while attached' "$disk" info $volume
 	check 'show from the volume while attached' "$disk" show $volume --image $image
 	refused 'remove while attached' 'attached|in use' "$disk" remove $volume --image $image --yes
