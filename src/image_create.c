@@ -61,11 +61,12 @@ static int stage_host_map(struct session *s, const struct map *m, struct err *e)
 	char path[NTFSVOL_PATH_MAX];
 	AUTO_FREE char *text = NULL;
 	size_t n;
-	int code = map_format(m, &text, &n, e);
+	int code = image_map_path(m->image, m->name, path, e);
 
+	if (!code)
+		code = map_format(m, &text, &n, e);
 	if (code)
 		return code;
-	image_map_path(m->image, m->name, path);
 	return ntfsvol_put_small(s->v, path, text, n, true, e);
 }
 
@@ -167,6 +168,8 @@ static int check_result(const struct image_params *par, const struct map *m, str
 	code = ntfsvol_open(io, false, &v, e);
 	if (!code)
 		code = ntfsvol_read_file(v, m->mft_record, &file, e);
+	if (!code)
+		code = ntfsvol_io_error(v, e);
 	if (!code && (file.index_data_bytes != m->size_bytes || file.index_allocated_bytes != m->size_bytes ||
 		      file.initialized_bytes != m->size_bytes || !file.hidden || !file.system || !file.readonly))
 		code = err_set(e, -EIO, "the new image does not verify: its folder entry says %llu of %llu bytes",
@@ -178,10 +181,11 @@ static int check_result(const struct image_params *par, const struct map *m, str
 static int finish(const struct image_params *par, const struct map *m, struct image_maps *maps, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int code = check_result(par, m, e);
+	int code = check_result(par, m, &why);
 
 	if (code)
-		return code;
+		return err_set(e, code, "the image is on the volume, but could not be proven to be right: %s; no map was put in "
+			       "place: look with 'wubi-disk info', then write one with 'wubi-disk map' or remove the image", why.text);
 	code = image_maps_publish(maps, &why);
 	return code ? err_set(e, code, "the image is made, but its map was not put in place: %s; write it with 'wubi-disk map'",
 			      why.text) : 0;

@@ -65,9 +65,9 @@ static int gather(struct session *s, struct image_info *ret, const struct progre
 	if (!code)
 		code = ntfsvol_walk(s->v, "/ubuntu", 3, note_image, &scan, e);
 	if (!code)
-		code = session_walk_found(s, add_found, ret, e);
+		code = session_walk_found(s, add_found, ret, p, e);
 	if (!code)
-		code = session_check_found(s, &ret->report, e);
+		code = session_check_found(s, &ret->report, p, e);
 	return code ? code : ntfsvol_io_error(s->v, e);
 }
 

@@ -62,35 +62,27 @@ static int continue_map(const struct map *previous, unsigned step, struct map *m
 	return 0;
 }
 
-static bool is_same_image(const struct map *a, const struct map *b)
-{
-	return !strcasecmp(a->image, b->image) ||
-	       (a->mft_record == b->mft_record && a->mft_sequence == b->mft_sequence);
-}
-
 /* Completes a derived map from what is known of the image: the given map, else the one beside it; and gives it its name. */
 static int complete(struct session *s, const struct map *previous, const char *name, unsigned step, struct map *m,
 		    struct err *e)
 {
+	__attribute__((cleanup(image_host_maps_clear))) struct image_host_maps beside = { .count = 0 };
 	struct ntfsvol_ref ref = { m->mft_record, m->mft_sequence };
-	AUTO(map) struct map *beside = NULL;
-	char path[NTFSVOL_PATH_MAX];
+	struct image_ident id = { m->image, &ref, m->fs_uuid };
+	char usual[32];
 	int code = 0;
 
-	if (previous && !is_same_image(previous, m))
-		return err_set(e, -EINVAL, "the map given is one of '%s', not of '%s'", previous->image, m->image);
+	if (previous && session_match_map(s, previous, &id) == MAP_MATCH_NONE)
+		return err_set(e, -EINVAL, "the map given is not one of '%s' on this volume: leave it out, and the image gets a map "
+			       "of its own", m->image);
 	if (!previous)
-		code = session_find_map(s, m->image, &ref, &beside, path, e);
+		code = session_maps_beside(s, &id, &beside, e);
 	if (code)
 		return code;
+	image_name_from_path(m->image, usual);
 	if (!previous)
-		previous = beside;
-	if (name)
-		(void)snprintf(m->name, sizeof(m->name), "%s", name);
-	else if (previous)
-		(void)snprintf(m->name, sizeof(m->name), "%s", previous->name);
-	else
-		image_name_from_path(m->image, m->name);
+		previous = image_host_maps_best(&beside, name ? name : usual);
+	(void)snprintf(m->name, sizeof(m->name), "%s", name ? name : previous ? previous->name : usual);
 	if (previous && strcmp(previous->name, m->name) != 0)
 		previous = NULL; /* another device-mapper name is another map */
 	return continue_map(previous, step, m, e);
@@ -146,9 +138,10 @@ static int put_host_map(struct session *s, const struct map *m, const struct pro
 	char path[NTFSVOL_PATH_MAX];
 	AUTO_FREE char *text = NULL;
 	size_t n;
-	int code = map_format(m, &text, &n, e);
+	int code = image_map_path(m->image, m->name, path, e);
 
-	image_map_path(m->image, m->name, path);
+	if (!code)
+		code = map_format(m, &text, &n, e);
 	if (!code)
 		code = ntfsvol_put_small(s->v, path, text, n, true, e);
 	if (!code)
@@ -167,8 +160,9 @@ static int derive_checked(const struct image_map_params *par, struct session *s,
 		code = err_set(e, -EINVAL, "'%s' gives no usable map name: give one with --name", m->image);
 	if (!code && par->host_map) {
 		struct ntfsvol_ref ref = { m->mft_record, m->mft_sequence };
+		struct image_ident id = { m->image, &ref, m->fs_uuid };
 
-		code = session_check_host_map(s, m->image, m->name, &ref, &s->report, e);
+		code = session_check_host_map(s, &id, m->name, &s->report, e);
 	}
 	if (!code)
 		code = report_refuse(&s->report, e);
@@ -186,11 +180,15 @@ static int write_copies(const struct image_map_params *par, struct session *s, c
 			const struct progress *p, struct err *e)
 {
 	__attribute__((cleanup(image_maps_drop))) struct image_maps maps = { .count = 0 };
+	struct err why = ERR_INIT;
 	int code = image_maps_stage(m, par->maps, par->map_count, &maps, e);
 
 	if (!code && par->host_map)
 		code = put_host_map(s, m, p, e);
-	return code ? code : image_maps_publish(&maps, e);
+	if (code)
+		return code;
+	code = image_maps_publish(&maps, &why);
+	return code ? err_set(e, code, "%s%s", why.text, par->host_map ? "; the copy beside the image is written" : "") : 0;
 }
 
 int image_map(const struct image_map_params *par, const struct progress *p, struct map **ret_map, struct err *e)

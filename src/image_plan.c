@@ -118,6 +118,7 @@ static int choose(struct session *s, const struct image_params *par, struct imag
 static int check_volume(struct session *s, const struct image_params *par, struct image_plan *plan,
 			const struct progress *p, struct err *e)
 {
+	struct image_ident id = { plan->path, NULL, "" };
 	int code;
 
 	plan->volume = *ntfsvol_info(s->v);
@@ -126,11 +127,13 @@ static int check_volume(struct session *s, const struct image_params *par, struc
 	if (!code)
 		code = check_path(s, plan, &plan->report, e);
 	if (!code && par->host_map)
-		code = session_check_host_map(s, plan->path, par->name, NULL, &plan->report, e);
+		code = session_check_host_map(s, &id, par->name, &plan->report, e);
 	if (!code)
-		code = session_check_found(s, &plan->report, e);
+		code = session_check_found(s, &plan->report, p, e);
 	if (!code)
 		code = choose(s, par, plan, p, e);
+	if (!code)
+		code = session_check_lost(s, plan->path, &plan->extents, &plan->report, e);
 	return code ? code : ntfsvol_io_error(s->v, e);
 }
 

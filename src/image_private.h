@@ -41,34 +41,63 @@ static inline void auto_session(struct session *s)
 
 /* An image that chkdsk put into a found.NNN folder: a file whose content is an ext4 or swap. */
 typedef int session_found_fn(void *ctx, const struct image_found *image, struct err *e);
-int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, struct err *e);
+int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, const struct progress *p, struct err *e);
 
 /* Adds a finding "image-in-found" for each of them. */
-int session_check_found(struct session *s, struct report *r, struct err *e);
+int session_check_found(struct session *s, struct report *r, const struct progress *p, struct err *e);
 
 /* What is in a file of the volume: ext4, swap or none, and its UUID. */
 int session_identify(struct session *s, const struct extent_list *extents, char ret_type[8], char ret_uuid[37],
 		     struct err *e);
 
 #define IMAGE_HOST_MAP_MAX (4u * 1024 * 1024) /* bytes of a map on the volume: 100,000 extents */
+#define IMAGE_HOST_MAPS_MAX 16
 
 /* A file of the volume as a map; 0 with *ret untouched when it cannot be one. I/O errors and -ENOMEM are errors. */
-int session_read_map(struct session *s, const char *path, struct map **ret, struct err *e);
+int session_read_map(struct session *s, uint64_t record, struct map **ret, struct err *e);
+
+/* What a map is compared with. */
+struct image_ident {
+	const char *path;
+	const struct ntfsvol_ref *ref; /* NULL: it is not there yet */
+	const char *fs_uuid;           /* "" unknown */
+};
 
 /*
- * The map that lies beside an image: a *.map in its folder that names this path, or this record. *ret is NULL when there is
- * none; ret_path is where it lies. Only what can be parsed counts.
+ * Is a map one of this image? Always of this volume, by its serial number. By its record; or by its path when the file system in
+ * it is the map's (a restored backup copy): a path alone says nothing, other files come to lie there.
  */
-int session_find_map(struct session *s, const char *image, const struct ntfsvol_ref *ref, struct map **ret,
-		     char ret_path[NTFSVOL_PATH_MAX], struct err *e);
+enum map_match { MAP_MATCH_NONE, MAP_MATCH_CONTENT, MAP_MATCH_RECORD };
+enum map_match session_match_map(const struct session *s, const struct map *m, const struct image_ident *id);
+
+/* The maps in the image's folder (*.map) that are of this image. */
+struct image_host_maps {
+	struct {
+		char path[NTFSVOL_PATH_MAX];
+		struct map *map;
+		enum map_match match;
+	} items[IMAGE_HOST_MAPS_MAX];
+	size_t count;
+};
+int session_maps_beside(struct session *s, const struct image_ident *id, struct image_host_maps *ret, struct err *e);
+void image_host_maps_clear(struct image_host_maps *maps);
+
+/* The one to continue: by record before by content, of this name before others, the highest generation. NULL: none. */
+const struct map *image_host_maps_best(const struct image_host_maps *maps, const char *name);
 
 /*
- * May a map of this name be put beside the image? Adds finding "map-exists" when something is at its path that is not a map of
- * this very image, or the only map of an image that is lost but whose clusters are still free. ref is NULL for an image that
- * is not there yet.
+ * May a map of this name be put beside the image? Adds finding "map-exists" when something is at its path that is no map, the map
+ * of another image, or the only map of one that is gone while its clusters may still hold the data.
  */
-int session_check_host_map(struct session *s, const char *image, const char *name, const struct ntfsvol_ref *ref,
-			   struct report *r, struct err *e);
+int session_check_host_map(struct session *s, const struct image_ident *id, const char *name, struct report *r,
+			   struct err *e);
+
+/*
+ * Adds finding "lost-image" for each map in the image's folder or in /ubuntu/disks whose image is gone and whose clusters these
+ * extents would take.
+ */
+int session_check_lost(struct session *s, const char *image, const struct extent_list *extents, struct report *r,
+		       struct err *e);
 
 /* May each of these files be written? Refusals and failures become findings "map-file"; -ENOMEM. */
 int image_check_map_files(const char *const *files, size_t count, const char *volume, struct report *r, struct err *e);
@@ -82,8 +111,8 @@ int image_maps_stage(const struct map *m, const char *const *files, size_t count
 int image_maps_publish(struct image_maps *maps, struct err *e);
 void image_maps_drop(struct image_maps *maps);
 
-/* "/ubuntu/disks/root.disk" and "root" to "/ubuntu/disks/root.map". */
-void image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX]);
+/* "/ubuntu/disks/root.disk" and "root" to "/ubuntu/disks/root.map". -EINVAL: longer than a path can be. */
+int image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX], struct err *e);
 
 /* "/ubuntu/disks/root.disk" to "root", "" if that gives no usable name. */
 void image_name_from_path(const char *image, char ret[32]);

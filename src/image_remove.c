@@ -13,7 +13,7 @@ struct removal {
 	struct session *s;
 	struct ntfsvol_entry entry;
 	struct ntfsvol_file file;
-	char map_path[NTFSVOL_PATH_MAX]; /* "" when there is none beside it */
+	struct image_host_maps maps; /* beside it */
 };
 
 /* dm's claim makes the open fail, but a user wants to read 'attached', not 'busy'. */
@@ -43,16 +43,18 @@ static int check_attached(const char *volume, struct report *r, struct err *e)
  */
 static int check_is_image(struct removal *x, struct err *e)
 {
-	AUTO(map) struct map *beside = NULL;
-	char type[8] = "none", uuid[37];
-	int code = session_find_map(x->s, x->entry.path, &x->file.ref, &beside, x->map_path, e);
+	char type[8] = "none", uuid[37] = "";
+	struct image_ident id = { x->entry.path, &x->file.ref, uuid };
+	bool named = false;
+	int code = 0;
 
-	if (code || beside)
-		return code;
-	x->map_path[0] = '\0';
 	if (x->file.extents.count)
 		code = session_identify(x->s, &x->file.extents, type, uuid, e);
-	if (!code && !strcmp(type, "none"))
+	if (!code)
+		code = session_maps_beside(x->s, &id, &x->maps, e);
+	for (size_t i = 0; i < x->maps.count; i++)
+		named = named || x->maps.items[i].match == MAP_MATCH_RECORD;
+	if (!code && !named && !strcmp(type, "none"))
 		code = err_refuse(e, "not-an-image", "'%s' holds neither ext4 nor swap and has no map beside it: it is not an "
 				  "image of ours; delete it in Windows if you mean it", x->entry.path);
 	return code;
@@ -75,10 +77,10 @@ static int check_file(struct removal *x, struct err *e)
 	return 0;
 }
 
-static int find_image(struct removal *x, const char *path, struct err *e)
+static int find_image(struct removal *x, const char *path, const struct progress *p, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int code = session_check_found(x->s, &x->s->report, e);
+	int code = session_check_found(x->s, &x->s->report, p, e);
 
 	if (code)
 		return code;
@@ -117,10 +119,13 @@ static int note_rest(void *ctx, const struct ntfsvol_entry *entry, struct err *e
 static int readme_is_ours(struct session *s, bool *ret, struct err *e)
 {
 	AUTO_FREE char *text = NULL;
+	struct ntfsvol_entry entry;
 	struct err why = ERR_INIT;
 	size_t n = 0;
-	int code = ntfsvol_read_small(s->v, IMAGE_README, 64 * 1024, &text, &n, &why);
+	int code = ntfsvol_find(s->v, IMAGE_README, &entry, &why);
 
+	if (!code)
+		code = ntfsvol_read_small(s->v, entry.ref.record, 64 * 1024, &text, &n, &why);
 	if (code == -ENOMEM || ntfsvol_io_error(s->v, NULL))
 		return err_set(e, code, "%s", why.text);
 	*ret = code == -ENOENT || (!code && n == strlen(image_readme) && !memcmp(text, image_readme, n));
@@ -155,8 +160,8 @@ static int remove_all(struct removal *x, const struct progress *p, struct err *e
 {
 	int code = ntfsvol_remove(x->s->v, x->entry.path, e);
 
-	if (!code && x->map_path[0])
-		code = ntfsvol_remove(x->s->v, x->map_path, e);
+	for (size_t i = 0; !code && i < x->maps.count; i++)
+		code = ntfsvol_remove(x->s->v, x->maps.items[i].path, e);
 	if (!code && !strncasecmp(x->entry.path, "/ubuntu/", 8))
 		code = remove_folders(x->s, e);
 	if (!code)
@@ -181,11 +186,12 @@ int image_remove(const char *volume, const char *path, bool check_only, const st
 	session_check_state(&s, SESSION_DIRTY_REFUSED);
 	code = report_refuse(&s.report, e);
 	if (!code)
-		code = find_image(&x, path, e);
+		code = find_image(&x, path, p, e);
 	if (!code && !check_only)
 		code = remove_all(&x, p, e);
 	if (!code)
 		*ret_bytes = x.file.allocated_bytes;
 	ntfsvol_file_clear(&x.file);
+	image_host_maps_clear(&x.maps);
 	return code;
 }

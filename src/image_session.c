@@ -130,6 +130,7 @@ struct found_scan {
 	struct session *s;
 	session_found_fn *fn;
 	void *ctx;
+	const struct progress *progress;
 	char folders[64][NTFSVOL_PATH_MAX];
 	size_t count;
 };
@@ -167,10 +168,10 @@ static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct er
 	struct found_scan *scan = ctx;
 	struct image_found image = { .extents = 0 };
 	struct err why = ERR_INIT;
-	int code;
+	int code = progress_step(scan->progress, "look into found.NNN", 0, 0, e);
 
-	if (entry->is_dir)
-		return 0;
+	if (code || entry->is_dir)
+		return code;
 	code = ntfsvol_read_file(scan->s->v, entry->ref.record, &file, &why);
 	if (code == -ENOMEM)
 		return err_set(e, code, "%s", why.text);
@@ -183,15 +184,15 @@ static int look_at_found(void *ctx, const struct ntfsvol_entry *entry, struct er
 	if (file.extents.count)
 		code = session_identify(scan->s, &file.extents, image.fs_type, image.fs_uuid, e);
 	if (!code && file.data_bytes <= IMAGE_HOST_MAP_MAX)
-		code = session_read_map(scan->s, entry->path, &m, e);
+		code = session_read_map(scan->s, entry->ref.record, &m, e);
 	if (m)
 		(void)snprintf(image.fs_type, sizeof(image.fs_type), "map"); /* its image without a file system is near */
 	return code || !strcmp(image.fs_type, "none") ? code : scan->fn(scan->ctx, &image, e);
 }
 
-int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, struct err *e)
+int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, const struct progress *p, struct err *e)
 {
-	struct found_scan scan = { .s = s, .fn = fn, .ctx = ctx };
+	struct found_scan scan = { .s = s, .fn = fn, .ctx = ctx, .progress = p };
 	int code = ntfsvol_walk(s->v, "/", 1, note_found_folder, &scan, e);
 
 	for (size_t i = 0; !code && i < scan.count; i++)
@@ -212,9 +213,9 @@ static int report_found(void *ctx, const struct image_found *image, struct err *
 	return 0;
 }
 
-int session_check_found(struct session *s, struct report *r, struct err *e)
+int session_check_found(struct session *s, struct report *r, const struct progress *p, struct err *e)
 {
-	return session_walk_found(s, report_found, r, e);
+	return session_walk_found(s, report_found, r, p, e);
 }
 
 void image_default_path(const char *name, char ret[NTFSVOL_PATH_MAX])
@@ -222,11 +223,14 @@ void image_default_path(const char *name, char ret[NTFSVOL_PATH_MAX])
 	(void)snprintf(ret, NTFSVOL_PATH_MAX, "/ubuntu/disks/%s.disk", name);
 }
 
-void image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX])
+int image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX], struct err *e)
 {
 	const char *slash = strrchr(image, '/');
+	int n = snprintf(ret, NTFSVOL_PATH_MAX, "%.*s/%s.map", slash ? (int)(slash - image) : 0, image, name);
 
-	(void)snprintf(ret, NTFSVOL_PATH_MAX, "%.*s/%s.map", slash ? (int)(slash - image) : 0, image, name);
+	if (n >= NTFSVOL_PATH_MAX)
+		return err_set(e, -EINVAL, "image '%s': the path of its map would be too long", image);
+	return 0;
 }
 
 void image_name_from_path(const char *image, char ret[32])

@@ -116,8 +116,8 @@ int ntfsvol_count_free(struct ntfsvol *v, const struct extent_list *extents, uin
 typedef int ntfsvol_walk_fn(void *ctx, const struct ntfsvol_entry *entry, struct err *e);
 int ntfsvol_walk(struct ntfsvol *v, const char *folder, unsigned depth, ntfsvol_walk_fn *fn, void *ctx, struct err *e);
 
-/* Reads a small file whole. *ret is the caller's with a NUL behind, free(). -EFBIG beyond max_bytes, -ENOENT. */
-int ntfsvol_read_small(struct ntfsvol *v, const char *path, size_t max_bytes, char **ret, size_t *ret_n, struct err *e);
+/* Reads a small file whole. *ret is the caller's with a NUL behind, free(). -EFBIG beyond max_bytes. */
+int ntfsvol_read_small(struct ntfsvol *v, uint64_t record, size_t max_bytes, char **ret, size_t *ret_n, struct err *e);
 
 /* Changes, staged until commit. */
 

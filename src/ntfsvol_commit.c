@@ -412,7 +412,8 @@ static int set_first_mark(struct ntfsvol *v, struct err *e)
 	if (!code)
 		return 0;
 	v->dev.closed = true;
-	if (restore_volume_record(v, before, NULL) && !volume_record_is(v, before))
+	/* if it was the flush that failed, what can be read is the cache's word, not the disk's */
+	if (restore_volume_record(v, before, NULL) && !(v->dev.first.code && volume_record_is(v, before)))
 		return err_set(e, code, "%s, and the old record could not be put back: the volume may be marked dirty, or $MFT "
 			       "and $MFTMirr differ; run chkdsk /f in Windows, no file is changed", why.text);
 	return err_set(e, code, "%s; nothing was changed", why.text);

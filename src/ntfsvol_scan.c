@@ -247,17 +247,14 @@ int ntfsvol_walk(struct ntfsvol *v, const char *folder, unsigned depth, ntfsvol_
 	return walk_folder(v, &entry, depth, fn, ctx, e);
 }
 
-int ntfsvol_read_small(struct ntfsvol *v, const char *path, size_t max_bytes, char **ret, size_t *ret_n, struct err *e)
+int ntfsvol_read_small(struct ntfsvol *v, uint64_t record, size_t max_bytes, char **ret, size_t *ret_n, struct err *e)
 {
-	struct ntfsvol_entry entry;
 	AUTO_FREE char *text = NULL;
 	ntfs_inode *ni = NULL;
 	ntfs_attr *na;
 	s64 size, got = -1;
-	int code = ntfsvol_find(v, path, &entry, e);
+	int code = ntfsvol_inode(v, record, &ni, e);
 
-	if (!code)
-		code = ntfsvol_inode(v, entry.ref.record, &ni, e);
 	if (code)
 		return code;
 	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
@@ -267,9 +264,10 @@ int ntfsvol_read_small(struct ntfsvol *v, const char *path, size_t max_bytes, ch
 		got = text ? ntfs_attr_pread(na, 0, size, text) : -1;
 	}
 	if (na && (uint64_t)size > max_bytes)
-		code = err_set(e, -EFBIG, "file '%s' has %lld bytes, more than %zu", path, (long long)size, max_bytes);
+		code = err_set(e, -EFBIG, "MFT record %llu has %lld bytes, more than %zu", (unsigned long long)record,
+			       (long long)size, max_bytes);
 	else if (!na || got != size)
-		code = ntfsvol_fail(v, e, "read '%s'", path);
+		code = ntfsvol_fail(v, e, "read MFT record %llu", (unsigned long long)record);
 	if (na)
 		ntfs_attr_close(na);
 	(void)ntfs_inode_close(ni); /* read only: nothing to lose */
