@@ -185,7 +185,8 @@ static int finish(const struct image_params *par, const struct map *m, struct im
 
 	if (code)
 		return err_set(e, code, "the image is on the volume, but could not be proven to be right: %s; no map was put in "
-			       "place: look with 'wubi-disk info', then write one with 'wubi-disk map' or remove the image", why.text);
+			       "place: look with 'wubi-disk info', then write one with 'wubi-disk map' or remove the image",
+			       why.text);
 	code = image_maps_publish(maps, &why);
 	return code ? err_set(e, code, "the image is made, but its map was not put in place: %s; write it with 'wubi-disk map'",
 			      why.text) : 0;

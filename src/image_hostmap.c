@@ -82,8 +82,8 @@ static int take_if_ours(void *ctx, const char *path, struct map **m, struct err 
 	if (match == MAP_MATCH_NONE)
 		return 0;
 	if (b->maps->count == IMAGE_HOST_MAPS_MAX)
-		return err_refuse(e, "map-exists", "more than %d maps of '%s' lie beside it: delete the old ones in Windows, then "
-				  "retry", IMAGE_HOST_MAPS_MAX, b->id->path);
+		return err_refuse(e, "map-exists", "more than %d maps of '%s' lie beside it: delete the old ones in Windows, "
+				  "then retry", IMAGE_HOST_MAPS_MAX, b->id->path);
 	(void)snprintf(b->maps->items[b->maps->count].path, NTFSVOL_PATH_MAX, "%s", path);
 	b->maps->items[b->maps->count].match = match;
 	b->maps->items[b->maps->count].map = TAKE(*m);
@@ -117,7 +117,7 @@ const struct map *image_host_maps_best(const struct image_host_maps *maps, const
 		bool named = !strcmp(m->name, name), best_named = best && !strcmp(best->name, name);
 		bool better = maps->items[i].match > best_match;
 
-		if (maps->items[i].match == best_match)
+		if (best && maps->items[i].match == best_match)
 			better = named != best_named ? named : m->generation > best->generation;
 		if (better) {
 			best = m;
@@ -172,8 +172,8 @@ static int judge_map(struct session *s, const char *path, const struct map *ther
 		report_add(r, "map-exists", "'%s' is the map of an image that is gone, and its clusters may still hold the data: "
 			   "rescue them first; if they are not wanted, delete that map in Windows", path);
 	else if (fate != FATE_OVER)
-		report_add(r, "map-exists", "'%s' is the map of another image ('%s'%s): give this one another name with --name, or "
-			   "leave the map beside it out with --no-host-map", path, there->image,
+		report_add(r, "map-exists", "'%s' is the map of another image ('%s'%s): give this one another name with "
+			   "--name, or leave the map beside it out with --no-host-map", path, there->image,
 			   fate == FATE_ELSEWHERE ? " of another volume" : "");
 	return 0;
 }
@@ -224,8 +224,9 @@ static int report_if_lost(void *ctx, const char *path, struct map **m, struct er
 	if (!code && fate == FATE_LOST)
 		code = extent_list_overlaps(&(*m)->extents, lost->extents, &over, e);
 	if (!code && over)
-		report_add(lost->report, "lost-image", "the free space that would be taken held the image of '%s', which is gone: its "
-			   "data may still be there; rescue it first; if it is not wanted, delete that map in Windows", path);
+		report_add(lost->report, "lost-image", "the free space that would be taken held the image of '%s', which is "
+			   "gone: its data may still be there; rescue it first; if it is not wanted, delete that map in "
+			   "Windows", path);
 	return code;
 }
 

@@ -73,8 +73,8 @@ static int complete(struct session *s, const struct map *previous, const char *n
 	int code = 0;
 
 	if (previous && session_match_map(s, previous, &id) == MAP_MATCH_NONE)
-		return err_set(e, -EINVAL, "the map given is not one of '%s' on this volume: leave it out, and the image gets a map "
-			       "of its own", m->image);
+		return err_set(e, -EINVAL, "the map given is not one of '%s' on this volume: leave it out, and the image gets a "
+			       "map of its own", m->image);
 	if (!previous)
 		code = session_maps_beside(s, &id, &beside, e);
 	if (code)

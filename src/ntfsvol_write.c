@@ -61,9 +61,9 @@ static int note_unused_blocks(struct ntfsvol *v, ntfs_inode *dir, struct err *e)
  */
 static int close_inode(struct ntfsvol *v, ntfs_inode *ni)
 {
-	if (v->dev.first.code)
+	if (ni && v->dev.first.code)
 		ntfsvol_forget_changes(ni);
-	return ntfs_inode_close(ni);
+	return ntfs_inode_close(ni); /* NULL is fine */
 }
 
 /*
