@@ -28,7 +28,8 @@ int dmlinear_format(const struct extent_list *extents, const char *device, char 
 
 /*
  * Creates the device and loads the table (which claims the partition), but does not resume it.
- * -EEXIST: a device of this name has another UUID or another table (the text says which); -EBUSY: the partition is in use;
+ * -EEXIST: a device of this name has another UUID or another table (the text says which); -EBUSY: the partition is in use, or
+ * another active dm device shows one of these bytes (the kernel's claim does not keep dm from dm); -EROFS, -ENXIO;
  * -ENODEV: the kernel has no device-mapper. *ret_active: the same device with the same table is active already; then
  * nothing was done and nothing is left to do.
  */

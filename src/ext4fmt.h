@@ -24,10 +24,11 @@ struct ext4fmt_params {
 };
 
 /*
- * Formats all of io and flushes it. Inode tables are left to the kernel's lazy initialisation (flags say so, checked by
- * e2fsck); the journal is zeroed (blkio_zero), because a stale transaction of an older image in the same clusters
- * could be replayed. -EINVAL (too small, label too long), -ECANCELED, -EIO. The first I/O error is latched and
- * returned, whatever libext2fs made of it.
+ * Formats all of io and flushes it. The first and the last MiB are zeroed before anything else: signatures of what was there
+ * before (md, btrfs, ZFS, ISO 9660) would make the image ambiguous to blkid. Inode tables are left
+ * to the kernel's lazy initialisation (flags say so, checked by e2fsck); the journal is zeroed (blkio_zero), because a stale
+ * transaction of an older image in the same clusters could be replayed. -EINVAL (too small, 16 TiB and more, label too
+ * long), -EROFS, -ECANCELED, -EIO. The first I/O error is latched and returned, whatever libext2fs made of it.
  */
 int ext4fmt_write(const struct blkio *io, const struct ext4fmt_params *params, const struct progress *p, struct err *e);
 

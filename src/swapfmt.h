@@ -15,7 +15,8 @@ struct swapfmt_params {
 	const char *label; /* NULL or at most 15 bytes */
 };
 
-/* Writes the header into the first page, and flushes. -EINVAL for too small or a label too long. */
+/* Zeroes the first and the last MiB (old signatures), writes the header into the first page, and flushes.
+ * -EINVAL for too small or a label too long. */
 int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, struct err *e);
 
 #endif
