@@ -43,8 +43,6 @@ struct verdict_facts {
 	bool dirty, hibernated, fast_startup, journal_clean;
 	uint64_t serial;
 	const char *partuuid;       /* "" unknown */
-	uint64_t device_bytes;      /* of the block device or file */
-	uint64_t volume_bytes;      /* what the boot sector counts */
 	uint32_t cluster_bytes, sector_bytes;
 	/* the file with the map's MFT reference (record and sequence) */
 	bool record_in_use;         /* in use, and the sequence is the map's */

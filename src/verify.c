@@ -138,7 +138,6 @@ static void take_volume(struct look *l)
 
 	f->ntfs = true;
 	f->serial = info->serial;
-	f->volume_bytes = info->total_bytes;
 	f->cluster_bytes = info->cluster_bytes;
 	f->sector_bytes = info->sector_bytes;
 	f->dirty = info->state.dirty;
@@ -182,7 +181,7 @@ static int open_volume(struct look *l, struct err *e)
 int verify_volume(const struct blkio *io, const char *partuuid, const struct map *m, struct verify_result *ret,
 		  struct err *e)
 {
-	struct look l = { .io = io, .m = m, .facts = { .partuuid = partuuid, .device_bytes = io->size_bytes } };
+	struct look l = { .io = io, .m = m, .facts = { .partuuid = partuuid } };
 	int code;
 
 	memset(ret, 0, sizeof(*ret));
