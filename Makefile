@@ -4,17 +4,22 @@
 # make           build
 # make demo      install what is missing, build, show it on a throwaway NTFS volume
 # make check     install what is missing, build, run every test
+# make deb       build/deb/wubi-tools_VERSION_ARCH.deb
+# make install   the same files without a package
 #
 # Variables: BUILD, CC, CFLAGS, SANITIZE, WERROR=1 (or CI=true), DESTDIR, prefix, FUZZ_SECONDS, V=1 (shows the commands)
+#
+# prefix is of programs, man pages and completion. Hooks and units lie where initramfs-tools, dracut, kernel packages and systemd
+# look for them, and call their programs in /usr/sbin: hence the default.
 
 BUILD  ?= build
-prefix ?= /usr/local
+prefix ?= /usr
 CFLAGS ?= -O2 -g
 FUZZ_SECONDS ?= 60
 
 VERSION := $(shell cat VERSION)
 JOBS    := $(shell nproc 2>/dev/null || echo 1)
-PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib
+PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib libudev mount libarchive libelf
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 ifneq ($(filter true 1,$(CI) $(WERROR)),)
@@ -25,7 +30,8 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 
 BASE_FLAGS := -std=gnu17 -D_GNU_SOURCE -Isrc -DWUBI_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 COMPILE     = $(CC) $(BASE_FLAGS) $(WARNINGS) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
-LINK        = $(CC) $(CFLAGS) $(LDFLAGS) $(SANITIZE)
+# A program needs only the libraries of the modules that it uses: what wubi-attach needs goes into the initramfs.
+LINK        = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS) $(SANITIZE)
 SUBMAKE     = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 QUIET        = $(if $(V),,@echo "  $(1) $@";)
@@ -33,6 +39,7 @@ QUIET        = $(if $(V),,@echo "  $(1) $@";)
 # A source file is built because it is there.
 LIB_SRC     := $(sort $(wildcard src/*.c))
 DISK_SRC    := $(sort $(wildcard installer/*.c))
+HOOK_SRC    := $(sort $(wildcard initramfs-hook/*.c))
 UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
 PRELOAD_SRC := $(sort $(wildcard tests/*/*shim*.c))
 ALLOC_SRC   := $(wildcard tests/fault/alloc/allocfail.c)
@@ -47,6 +54,7 @@ bin = $(patsubst %.c,$(BUILD)/%,$(1))
 
 LIB      := $(BUILD)/libwubi.a
 DISK     := $(BUILD)/wubi-disk
+HOOKS    := $(patsubst initramfs-hook/%.c,$(BUILD)/%,$(wildcard initramfs-hook/wubi-*.c))
 UNIT     := $(call bin,$(UNIT_SRC))
 TOOLS    := $(call bin,$(TOOL_SRC))
 VM_TOOLS := $(patsubst tests/vm/%.c,$(BUILD)/tests/%,$(VM_SRC))
@@ -54,19 +62,26 @@ PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
 ALLOC    := $(if $(ALLOC_SRC),$(BUILD)/tests/fault/wubi-disk-allocfail)
 WRAPPED  := malloc calloc realloc reallocarray strdup strndup vasprintf asprintf open_memstream
 REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
-ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(ALLOC_SRC))
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(ALLOC_SRC))
+
+# The package: built in a copy of these, so that nothing of it comes into the tree.
+DEB_FROM  := LICENSE Makefile README.md VERSION debian docs initramfs-hook installer src
+DEB_FILES := $(shell find $(wildcard $(DEB_FROM)) -type f)
+DEB_TREE  := $(BUILD)/deb/wubi-tools-$(VERSION)
+DEB       := $(BUILD)/deb/wubi-tools_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null || echo none).deb
 
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
-DEPS := bats bsdextrautils ca-certificates clang clang-tidy cppcheck dmsetup dosfstools e2fsprogs exfatprogs fdisk fuse3 \
-	gcc git grub-common jq libblkid-dev libc6-dev libcmocka-dev libclang-rt-14-dev libdevmapper-dev libext2fs-dev \
-	libjson-c-dev llvm-14 make man-db mandoc mmdebstrap mount ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 \
-	shellcheck sleuthkit strace user-mode-linux util-linux uuid-dev valgrind zlib1g-dev
+DEPS := bats bsdextrautils ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev e2fsprogs exfatprogs \
+	fdisk fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libcmocka-dev libclang-rt-14-dev \
+	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 make man-db mandoc \
+	mmdebstrap mount ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 shellcheck sleuthkit strace \
+	user-mode-linux util-linux uuid-dev valgrind zlib1g-dev
 
-.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm lint check-fresh check-asan \
-	check-valgrind fuzz fuzzers bench install clean
+.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-package lint check-fresh \
+	check-asan check-valgrind fuzz fuzzers bench install deb clean
 .DELETE_ON_ERROR:
 
-all: $(LIB) $(DISK)
+all: $(LIB) $(DISK) $(HOOKS)
 
 deps:
 	@tests/deps $(DEPS)
@@ -81,11 +96,14 @@ test-programs: all $(UNIT) $(TOOLS) $(VM_TOOLS) $(PRELOADS) $(ALLOC) $(REPLAYS)
 check: deps
 	@$(SUBMAKE) run-check
 
-run-check: test-programs
-	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm lint
+run-check: test-programs deb
+	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm package lint
 
 check-unit check-cli check-fault check-vm: check-%: test-programs
 	@BUILD=$(abspath $(BUILD)) tests/run $*
+
+check-package: test-programs deb
+	@BUILD=$(abspath $(BUILD)) tests/run package
 
 lint: all
 	@BUILD=$(abspath $(BUILD)) tests/run lint
@@ -112,10 +130,41 @@ bench: test-programs
 	@BUILD=$(abspath $(BUILD)); export BUILD; \
 	for script in tests/bench/*.sh; do echo "== $$script"; "$$script" || exit; done
 
+DRACUT     := initramfs-hook/dracut/55wubi
+TOP_SCRIPT := initramfs-hook/initramfs-tools/scripts/local-top/wubi
+
+# What is there is installed: 'make deb' calls this, so that there is one list.
 install: all
-	install -D -m 755 $(DISK) $(DESTDIR)$(prefix)/sbin/wubi-disk
-	install -D -m 644 docs/man/wubi-disk.8 $(DESTDIR)$(prefix)/share/man/man8/wubi-disk.8
-	install -D -m 644 docs/completion/wubi-disk $(DESTDIR)$(prefix)/share/bash-completion/completions/wubi-disk
+	$(call put,755,$(DISK) $(HOOKS),$(prefix)/sbin)
+	$(call put,644,$(wildcard docs/man/*.7),$(prefix)/share/man/man7)
+	$(call put,644,$(wildcard docs/man/*.8),$(prefix)/share/man/man8)
+	$(call put,644,$(wildcard docs/completion/*),$(prefix)/share/bash-completion/completions)
+	$(call put,644,README.md docs/boot.md docs/architecture.md,$(prefix)/share/doc/wubi-tools)
+	$(call put_as,755,initramfs-hook/initramfs-tools/hooks/wubi,/usr/share/initramfs-tools/hooks/wubi)
+	$(call put_as,755,$(TOP_SCRIPT),/usr/share/initramfs-tools/scripts/local-top/wubi)
+	$(call put,755,$(wildcard $(DRACUT)/*.sh),/usr/lib/dracut/modules.d/55wubi)
+	$(call put,644,$(filter-out %.sh,$(wildcard $(DRACUT)/*)),/usr/lib/dracut/modules.d/55wubi)
+	$(call put,644,$(wildcard initramfs-hook/systemd/*.service),/usr/lib/systemd/system)
+	$(call put_as,755,initramfs-hook/kernel/postinst.d-zy-wubi,/etc/kernel/postinst.d/zy-wubi)
+	$(call put_as,755,initramfs-hook/kernel/post-update.d-zy-wubi,/etc/initramfs/post-update.d/zy-wubi)
+	install -d $(DESTDIR)/etc/wubi/maps
+
+# $(call put,MODE,FILES,FOLDER); $(call put_as,MODE,FILE,PATH) does nothing when there is no such file.
+put = @for file in $(2); do echo "  INSTALL $(3)/$${file\#\#*/}"; \
+	install -D -m $(1) "$$file" "$(DESTDIR)$(3)/$${file\#\#*/}" || exit; done
+put_as = $(if $(wildcard $(2)),@echo "  INSTALL $(3)" && install -D -m $(1) $(2) "$(DESTDIR)$(3)")
+
+# Out of the tree, in a copy of what the package is made of; the objects of the last time are kept.
+$(DEB): $(DEB_FILES)
+	@mkdir -p $(DEB_TREE)
+	@find $(DEB_TREE) -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+	@cp -a $(wildcard $(DEB_FROM)) $(DEB_TREE)/
+	$(call QUIET,DEB)cd $(DEB_TREE) && env -u BUILD -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u DESTDIR \
+		DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -b -nc -us -uc -j$(JOBS) >../build.log 2>&1 || \
+		{ tail -n 40 ../build.log >&2; exit 1; }
+	@[ -e $@ ] || { echo "deb: the version in debian/changelog is not that of VERSION" >&2; exit 1; }
+
+deb: $(DEB)
 
 clean:
 	rm -rf build build-asan build-fuzz
@@ -126,6 +175,13 @@ $(LIB): $(call obj,$(LIB_SRC))
 
 $(DISK): $(call obj,$(DISK_SRC)) $(LIB)
 	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
+
+# wubi-NAME is made of wubi-NAME.c and NAME_*.c, with _ for - in NAME.
+define hook_program
+$(BUILD)/wubi-$(1): $(call obj,initramfs-hook/wubi-$(1).c $(sort $(wildcard initramfs-hook/$(subst -,_,$(1))_*.c))) $(LIB)
+	$$(call QUIET,LD)$$(LINK) -o $$@ $$^ $$(PKG_LIBS)
+endef
+$(foreach program,$(HOOKS),$(eval $(call hook_program,$(patsubst $(BUILD)/wubi-%,%,$(program)))))
 
 $(UNIT): $(BUILD)/%: $(BUILD)/%.o $(LIB)
 	$(call QUIET,LD)$(LINK) -o $@ $^ -lcmocka $(PKG_LIBS)

@@ -15,16 +15,16 @@ static int print_device(const struct options *o, const char *status, const char 
 	char device[160];
 
 	(void)snprintf(device, sizeof(device), "/dev/mapper/%s", name);
-	if (!o->json) {
-		if (!o->quiet)
-			output_print(stdout, "%s\n", device);
-		return OUTPUT_DONE;
+	if (!o->base.json) {
+		if (!o->base.quiet)
+			progout_print(stdout, "%s\n", device);
+		return PROGOUT_DONE;
 	}
 	root = jsonout_object();
 	jsonout_add_string(root, "status", status);
 	jsonout_add_string(root, "name", name);
 	jsonout_add_string(root, "device", device);
-	return output_json(root);
+	return progout_json(root);
 }
 
 /* By its number, as attach does: the path may hold what no table can. */
@@ -48,16 +48,16 @@ static int dry_run(const struct options *o, const struct map *m)
 	struct err e = ERR_INIT;
 	int r;
 
-	r = image_attach_check(o->operands[0], m, &extents, &e);
+	r = image_attach_check(o->base.operands[0], m, &extents, &e);
 	if (!r)
-		r = format_table(o->operands[0], &extents, &text, &e);
+		r = format_table(o->base.operands[0], &extents, &text, &e);
 	extent_list_clear(&extents);
 	if (r)
-		return output_fail(o, &e, NULL);
+		return progout_fail(&o->base, &e, NULL);
 	(void)snprintf(name, sizeof(name), "wubi-%s", m->name);
 	r = print_device(o, "dry-run", name);
-	if (r == OUTPUT_DONE && !o->json && !o->quiet)
-		output_print(stdout, "%sdry run: nothing was done\n", text);
+	if (r == PROGOUT_DONE && !o->base.json && !o->base.quiet)
+		progout_print(stdout, "%sdry run: nothing was done\n", text);
 	return r;
 }
 
@@ -68,11 +68,11 @@ int verb_attach(const struct options *o)
 	struct err e = ERR_INIT;
 
 	if (mapfile_read(o->maps.items[0], &m, &e))
-		return output_fail(o, &e, NULL);
-	if (o->dry_run)
+		return progout_fail(&o->base, &e, NULL);
+	if (o->base.dry_run)
 		return dry_run(o, m);
-	if (image_attach(o->operands[0], m, o->readonly, name, &e))
-		return output_fail(o, &e, NULL);
+	if (image_attach(o->base.operands[0], m, o->readonly, name, &e))
+		return progout_fail(&o->base, &e, NULL);
 	return print_device(o, "done", name);
 }
 
@@ -89,12 +89,12 @@ int verb_detach(const struct options *o)
 	char name[128];
 	struct err e = ERR_INIT;
 
-	(void)snprintf(name, sizeof(name), "wubi-%s", base_name(o->operands[0]));
-	if (o->dry_run)
+	(void)snprintf(name, sizeof(name), "wubi-%s", base_name(o->base.operands[0]));
+	if (o->base.dry_run)
 		return print_device(o, "dry-run", name);
-	if (image_detach(o->operands[0], &e))
-		return output_fail(o, &e, NULL);
-	if (o->json)
+	if (image_detach(o->base.operands[0], &e))
+		return progout_fail(&o->base, &e, NULL);
+	if (o->base.json)
 		return print_device(o, "done", name);
-	return OUTPUT_DONE;
+	return PROGOUT_DONE;
 }

@@ -19,7 +19,7 @@ struct create_run {
 static void fill_params(const struct options *o, struct image_params *par)
 {
 	*par = (struct image_params){
-		.volume = o->operands[0],
+		.volume = o->base.operands[0],
 		.name = o->name ? o->name : "root",
 		.path = o->image,
 		.size_bytes = o->size_bytes,
@@ -39,14 +39,14 @@ static int print_plan(const struct options *o, const struct image_plan *plan, st
 {
 	int r = 0;
 
-	if (o->json || o->quiet)
+	if (o->base.json || o->base.quiet)
 		return 0;
-	output_plan_text(stdout, o->operands[0], plan);
+	output_plan_text(stdout, o->base.operands[0], plan);
 	if (plan->free_known) {
-		output_print(stdout, "\n");
+		progout_print(stdout, "\n");
 		r = output_picture(stdout, &plan->picture, e);
 	}
-	return r ? r : output_flush(e);
+	return r ? r : progout_flush(e);
 }
 
 static int shown(void *ctx, const struct image_plan *plan)
@@ -62,23 +62,23 @@ static int print_created(const struct options *o, const struct map *m)
 {
 	char size[NUM_BYTES_TEXT];
 
-	if (o->json) {
+	if (o->base.json) {
 		struct jsonout *root = jsonout_object();
 
 		jsonout_add_string(root, "status", "done");
 		output_map_json(root, m);
-		return output_json(root);
+		return progout_json(root);
 	}
-	if (o->quiet)
-		return OUTPUT_DONE;
-	output_print(stdout, "\ncreated and verified %s: %s, %zu extent%s, %s\n", m->image,
+	if (o->base.quiet)
+		return PROGOUT_DONE;
+	progout_print(stdout, "\ncreated and verified %s: %s, %zu extent%s, %s\n", m->image,
 		     num_format_bytes(m->size_bytes, size), m->extents.count,
 		     m->extents.count == 1 ? "" : "s", m->fs_type);
 	for (size_t i = 0; i < o->maps.count; i++)
-		output_print(stdout, "map: %s\n", o->maps.items[i]);
+		progout_print(stdout, "map: %s\n", o->maps.items[i]);
 	if (o->maps.count == 0 && o->no_host_map)
-		output_print(stdout, "no map was written: 'wubi-disk map' writes one\n");
-	return OUTPUT_DONE;
+		progout_print(stdout, "no map was written: 'wubi-disk map' writes one\n");
+	return PROGOUT_DONE;
 }
 
 static int print_dry_run(const struct options *o, const struct image_plan *plan)
@@ -87,18 +87,18 @@ static int print_dry_run(const struct options *o, const struct image_plan *plan)
 	struct jsonout *root;
 
 	if (print_plan(o, plan, &e))
-		return output_fail(o, &e, NULL);
-	if (!o->json) {
-		if (!o->quiet)
-			output_print(stdout, "\ndry run: nothing was written\n");
-		return OUTPUT_DONE;
+		return progout_fail(&o->base, &e, NULL);
+	if (!o->base.json) {
+		if (!o->base.quiet)
+			progout_print(stdout, "\ndry run: nothing was written\n");
+		return PROGOUT_DONE;
 	}
 	root = jsonout_object();
 	jsonout_add_string(root, "status", "dry-run");
 	jsonout_add_string(root, "image", plan->path);
 	jsonout_add_u64(root, "size_bytes", plan->size_bytes);
 	output_extents_json(root, &plan->extents);
-	return output_json(root);
+	return progout_json(root);
 }
 
 static int dry_run(const struct options *o, const struct image_params *par)
@@ -114,7 +114,7 @@ static int dry_run(const struct options *o, const struct image_params *par)
 	progress_tty_end(&progress);
 	if (!r)
 		r = report_refuse(&plan.report, &e);
-	status = r ? output_fail_request(o, &e, &plan.report) : print_dry_run(o, &plan);
+	status = r ? progout_fail_request(&o->base, &e, &plan.report) : print_dry_run(o, &plan);
 	image_plan_clear(&plan);
 	return status;
 }
@@ -128,16 +128,16 @@ int verb_create(const struct options *o)
 	int r;
 
 	fill_params(o, &par);
-	if (o->dry_run)
+	if (o->base.dry_run)
 		return dry_run(o, &par);
 	progress_tty_init(&run.progress, o);
 	r = image_create(&par, shown, &run, &run.progress.progress, &m, &e);
 	progress_tty_end(&run.progress);
 	if (run.print.code) {
 		(void)err_wrap(&run.print, run.print.code, "nothing was changed");
-		return output_fail(o, &run.print, NULL);
+		return progout_fail(&o->base, &run.print, NULL);
 	}
 	if (r)
-		return output_fail_request(o, &e, &run.report);
+		return progout_fail_request(&o->base, &e, &run.report);
 	return print_created(o, m);
 }

@@ -19,27 +19,27 @@ static int refuse(const struct options *o, const struct image_info *info)
 
 	if (report_refuse(&info->report, &e) == 0)
 		(void)err_refuse(&e, "not-ntfs", "'%s' holds no NTFS volume that can be read",
-				 o->operands[0]);
-	return output_fail(o, &e, &info->report);
+				 o->base.operands[0]);
+	return progout_fail(&o->base, &e, &info->report);
 }
 
 static int print_info(const struct options *o, const struct image_info *info)
 {
 	struct err e = ERR_INIT;
 
-	if (o->json) {
+	if (o->base.json) {
 		struct jsonout *root = jsonout_object();
 
 		output_info_json(root, info);
-		return output_json(root);
+		return progout_json(root);
 	}
-	output_info_text(stdout, o->operands[0], info);
-	if (!o->quiet && info->volume_known) {
-		output_print(stdout, "\n");
+	output_info_text(stdout, o->base.operands[0], info);
+	if (!o->base.quiet && info->volume_known) {
+		progout_print(stdout, "\n");
 		if (output_picture(stdout, &info->picture, &e))
-			return output_fail(o, &e, NULL);
+			return progout_fail(&o->base, &e, NULL);
 	}
-	return OUTPUT_DONE;
+	return PROGOUT_DONE;
 }
 
 int verb_info(const struct options *o)
@@ -51,10 +51,10 @@ int verb_info(const struct options *o)
 
 	memset(&info, 0, sizeof(info));
 	progress_tty_init(&progress, o);
-	r = image_info(o->operands[0], &info, &progress.progress, &e);
+	r = image_info(o->base.operands[0], &info, &progress.progress, &e);
 	progress_tty_end(&progress);
 	if (r)
-		status = output_fail(o, &e, NULL);
+		status = progout_fail(&o->base, &e, NULL);
 	else if (!can_be_shown(&info))
 		status = refuse(o, &info);
 	else

@@ -16,24 +16,24 @@ static int print_map(const struct options *o, const struct map *m)
 	struct err e = ERR_INIT;
 	size_t n;
 
-	if (o->json) {
+	if (o->base.json) {
 		struct jsonout *root = jsonout_object();
 
-		if (o->dry_run)
+		if (o->base.dry_run)
 			jsonout_add_string(root, "status", "dry-run");
 		output_map_json(root, m);
-		return output_json(root);
+		return progout_json(root);
 	}
-	if (o->outputs.count == 0 || o->dry_run) {
+	if (o->outputs.count == 0 || o->base.dry_run) {
 		if (map_format(m, &text, &n, &e))
-			return output_fail(o, &e, NULL);
-		(void)fwrite(text, 1, n, stdout); /* checked by output_finish() */
-		return OUTPUT_DONE;
+			return progout_fail(&o->base, &e, NULL);
+		(void)fwrite(text, 1, n, stdout); /* checked by progout_finish() */
+		return PROGOUT_DONE;
 	}
-	for (size_t i = 0; i < o->outputs.count && !o->quiet; i++)
-		output_print(stdout, "map of %s, generation %ju: %s\n", m->image, (uintmax_t)m->generation,
+	for (size_t i = 0; i < o->outputs.count && !o->base.quiet; i++)
+		progout_print(stdout, "map of %s, generation %ju: %s\n", m->image, (uintmax_t)m->generation,
 			     o->outputs.items[i]);
-	return OUTPUT_DONE;
+	return PROGOUT_DONE;
 }
 
 int verb_map(const struct options *o)
@@ -43,19 +43,19 @@ int verb_map(const struct options *o)
 	char path[NTFSVOL_PATH_MAX];
 	struct progress_tty progress;
 	struct image_map_params par = {
-		.volume = o->operands[0],
+		.volume = o->base.operands[0],
 		.path = verb_image_path(o, path),
 		.name = o->name,
 		.host_map = !o->no_host_map,
 		.force_dirty = o->force_state != NULL,
-		.check_only = o->dry_run,
+		.check_only = o->base.dry_run,
 		.map_count = o->outputs.count,
 	};
 	struct err e = ERR_INIT;
 	int r;
 
 	if (o->maps.count && mapfile_read(o->maps.items[0], &previous, &e))
-		return output_fail(o, &e, NULL);
+		return progout_fail(&o->base, &e, NULL);
 	par.previous = previous;
 	for (size_t i = 0; i < o->outputs.count; i++)
 		par.maps[i] = o->outputs.items[i];
@@ -63,6 +63,6 @@ int verb_map(const struct options *o)
 	r = image_map(&par, &progress.progress, &m, &e);
 	progress_tty_end(&progress);
 	if (r)
-		return output_fail_request(o, &e, NULL);
+		return progout_fail_request(&o->base, &e, NULL);
 	return print_map(o, m);
 }

@@ -2,192 +2,143 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
 #include <string.h>
 
 #include "ext4fmt.h"
-#include "num.h"
-#include "options_rows.h"
+#include "map.h"
 #include "swapfmt.h"
+#include "verbs.h"
 
-#define ROWS_MAX 32
-#define ROW_VALUE_BASE 1000 /* getopt_long's val of row i: above every option letter */
+#define FIELD(f) offsetof(struct options, f)
+#define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)
 
-struct getopt_tables {
-	struct option longs[ROWS_MAX + 1];
-	char shorts[2 * ROWS_MAX + 3];
+static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
+{
+	for (size_t i = 0; allowed[i]; i++)
+		if (!strcmp(value, allowed[i]))
+			return 0;
+	return err_set(e, -EINVAL, "'%s' is not one of %s", value, what);
+}
+
+static int check_fs(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "ext4", "swap", "none", NULL };
+
+	return check_one_of(value, allowed, "ext4, swap, none", e);
+}
+
+static int check_state(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "dirty", NULL };
+
+	if (check_one_of(value, allowed, "", NULL))
+		return err_set(e, -EINVAL, "'%s' cannot be overridden: only 'dirty' can", value);
+	return 0;
+}
+
+static int check_progress(const char *value, struct err *e)
+{
+	static const char *const allowed[] = { "auto", "plain", "json", "none", NULL };
+
+	return check_one_of(value, allowed, "auto, plain, json, none", e);
+}
+
+static int check_name(const char *value, struct err *e)
+{
+	if (!map_name_is_valid(value))
+		return err_set(e, -EINVAL, "'%s' is no name: use a letter, then letters, digits or '-', "
+			       "all lower case, at most 31", value);
+	return 0;
+}
+
+static int check_image(const char *value, struct err *e)
+{
+	if (!map_image_is_valid(value))
+		return err_set(e, -EINVAL, "'%s' is no path on the volume: it starts with '/' and uses '/', "
+			       "as in /ubuntu/disks/root.disk", value);
+	return 0;
+}
+
+static int check_not_empty(const char *value, struct err *e)
+{
+	return *value ? 0 : err_set(e, -EINVAL, "it is empty");
+}
+
+static const struct optrows_option option_rows[] = {
+	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes",
+	  VERB_CREATE, 0, VERB_CREATE, OPTROWS_SIZE, FIELD(size_bytes), NULL },
+	{ "name", 'n', "NAME", "name of the image, and of its device /dev/mapper/wubi-NAME (default root)",
+	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(name), check_name },
+	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
+	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
+	{ "map", 'm', "FILE", "the extent map; create writes it, and takes more than one; the others read it",
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH, VERB_CREATE,
+	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH, OPTROWS_LIST, FIELD(maps), check_not_empty },
+	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
+	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
+	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
+	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(fs), check_fs },
+	{ "label", 'l', "LABEL", "label of the file system",
+	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(label), NULL },
+	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1: one piece)",
+	  VERB_CREATE, 0, 0, OPTROWS_COUNT, FIELD(max_extents), NULL },
+	{ "zero", 'z', NULL, "fill the image with zeros first, so that no old Windows data stays in it",
+	  VERB_CREATE, 0, 0, OPTROWS_FLAG, FIELD(zero), NULL },
+	{ "no-host-map", 0, NULL, "put no copy of the map beside the image on the volume",
+	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_FLAG, FIELD(no_host_map), NULL },
+	{ "force-state", 0, "STATE", "go on although the volume is in this state; only 'dirty' is allowed",
+	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_TEXT, FIELD(force_state), check_state },
+	{ "device", 'd', "DEV", "the partition to name in the table, as /dev/sda2 or 8:2",
+	  VERB_TABLE, 0, VERB_TABLE, OPTROWS_TEXT, FIELD(device), check_not_empty },
+	{ "readonly", 'r', NULL, "make a device that cannot be written",
+	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
+	{ "yes", 'y', NULL, "remove without asking",
+	  VERB_REMOVE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
+	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
+	  "on standard error",
+	  VERB_CREATE | VERB_INFO, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	OPTROWS_JSON(VERB_ALL),
+	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
+	OPTROWS_STANDARD(VERB_ALL),
 };
 
-static void build_tables(struct getopt_tables *t)
+static const struct optrows_verb verb_rows[] = {
+	{ VERB_INFO, "info", "VOLUME", 1, 1, "what the volume is, its state, its free space, its images",
+	  "Reads only. VOLUME is a block device, or a plain file that holds NTFS.", NULL },
+	{ VERB_CREATE, "create", "VOLUME", 1, 1, "make an image and its map",
+	  "Checks everything first and shows what it found; writes nothing until all of it passes. The "
+	  "volume must not be mounted, hibernated, under Fast Startup, or due for chkdsk.", NULL },
+	{ VERB_MAP, "map", "VOLUME", 1, 1, "write the map of an image that exists",
+	  "Derives the map from the volume's MFT. With --map FILE the new map keeps that one's id.", NULL },
+	{ VERB_VERIFY, "verify", "VOLUME...", 1, OPTROWS_OPERANDS_MAX, "is a map still true for a volume?",
+	  "Reads only. Exit status 0 is 'match', 3 any other verdict, 1 that it could not be told. Of "
+	  "several volumes the one that fits is found; two that fit are 'ambiguous'.", NULL },
+	{ VERB_SHOW, "show", "[VOLUME]", 0, 1, "the extents as a table and a picture",
+	  "From a map (--map FILE), from the volume, or from both: the map's extents over the volume's free "
+	  "space.", NULL },
+	{ VERB_TABLE, "table", "", 0, 0, "the device-mapper table of a map, for dmsetup",
+	  "The map is not compared with the volume: run verify first, on the same volume.", NULL },
+	{ VERB_ATTACH, "attach", "VOLUME", 1, 1, "make /dev/mapper/wubi-NAME from a map that is still true",
+	  "Verifies the map before and after the partition is claimed.", NULL },
+	{ VERB_DETACH, "detach", "NAME", 1, 1, "remove /dev/mapper/wubi-NAME",
+	  "Refuses while the device is in use.", NULL },
+	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
+	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
+	  "--yes.", NULL },
+};
+
+static int check_together(const struct options *o, struct err *e)
 {
-	size_t n = 0;
-
-	memset(t, 0, sizeof(*t));
-	t->shorts[n++] = ':'; /* tells a missing argument from an unknown option */
-	for (size_t i = 0; i < option_rows_count; i++) {
-		const struct option_row *row = &option_rows[i];
-
-		t->longs[i].name = row->name;
-		t->longs[i].has_arg = row->argument ? required_argument : no_argument;
-		t->longs[i].val = ROW_VALUE_BASE + (int)i;
-		if (!row->letter)
-			continue;
-		t->shorts[n++] = row->letter;
-		if (row->argument)
-			t->shorts[n++] = ':';
-	}
-}
-
-static size_t row_of(int value)
-{
-	if (value >= ROW_VALUE_BASE)
-		return (size_t)(value - ROW_VALUE_BASE);
-	for (size_t i = 0; i < option_rows_count; i++)
-		if (option_rows[i].letter == value)
-			return i;
-	return option_rows_count;
-}
-
-static int store_number(const struct option_row *row, const char *value, uint64_t *field, struct err *e)
-{
-	uint64_t number;
-	int r;
-
-	r = row->kind == ROW_SIZE ? num_parse_bytes(value, &number, e) : num_parse_u64(value, &number, e);
-	if (r)
-		return r;
-	if (number == 0)
-		return err_set(e, -EINVAL, "it must not be 0");
-	if (row->kind == ROW_COUNT && number > UINT_MAX)
-		return err_set(e, -EINVAL, "'%s' is too large", value);
-	*field = number;
-	return 0;
-}
-
-static int store_value(const struct option_row *row, const char *value, struct options *o, struct err *e)
-{
-	char *field = (char *)o + row->offset;
-	struct options_list *list;
-	int r = row->check ? row->check(value, e) : 0;
-
-	if (r)
-		return r;
-	switch (row->kind) {
-	case ROW_FLAG:
-		*(bool *)(void *)field = true;
-		return 0;
-	case ROW_TEXT:
-		*(const char **)(void *)field = value;
-		return 0;
-	case ROW_LIST:
-		list = (struct options_list *)(void *)field;
-		if (list->count == OPTIONS_LIST_MAX)
-			return err_set(e, -EINVAL, "it is given more than %d times", OPTIONS_LIST_MAX);
-		list->items[list->count++] = value;
-		return 0;
-	case ROW_SIZE:
-	case ROW_COUNT:
-		return store_number(row, value, (uint64_t *)(void *)field, e);
-	case ROW_ACTION:
-		if (o->action != OPTIONS_HELP)
-			o->action = (enum options_action)row->offset;
-		return 0;
-	}
-	return err_set(e, -EINVAL, "it has no kind");
-}
-
-static int take_option(size_t index, struct options *o, uint32_t *seen, struct err *e)
-{
-	const struct option_row *row = &option_rows[index];
-	uint32_t bit = UINT32_C(1) << index;
-	int r;
-
-	if (o->verb != VERB_NONE && !(row->verbs & (unsigned)o->verb))
-		return err_set(e, -EINVAL, "option '--%s' is not for '%s'", row->name,
-			       options_verb_name(o->verb));
-	if (o->verb == VERB_NONE && row->kind != ROW_ACTION)
-		return err_set(e, -EINVAL, "option '--%s' goes behind the verb", row->name);
-	if ((*seen & bit) && o->verb != VERB_NONE && !(row->repeat & (unsigned)o->verb))
-		return err_set(e, -EINVAL, "option '--%s' is given twice", row->name);
-	*seen |= bit;
-	r = store_value(row, optarg, o, e);
-	return r ? err_wrap(e, r, "option '--%s'", row->name) : 0;
-}
-
-/* getopt_long() has stepped past a bad long option, but not always past a bad letter in a cluster. */
-static int name_bad_option(int c, char **argv, struct err *e)
-{
-	if (optopt > 0 && optopt < ROW_VALUE_BASE)
-		return err_set(e, -EINVAL, c == ':' ? "option '-%c' needs an argument" :
-			       "unknown option '-%c'", optopt);
-	if (c == ':')
-		return err_set(e, -EINVAL, "option '%s' needs an argument", argv[optind - 1]);
-	if (optopt >= ROW_VALUE_BASE)
-		return err_set(e, -EINVAL, "option '--%s' takes no argument",
-			       option_rows[row_of(optopt)].name);
-	return err_set(e, -EINVAL, "unknown or ambiguous option '%s'", argv[optind - 1]);
-}
-
-static int parse_verb(const char *word, struct options *o, struct err *e)
-{
-	for (size_t i = 0; i < verb_rows_count; i++) {
-		if (strcmp(word, verb_rows[i].name) != 0)
-			continue;
-		o->verb = verb_rows[i].verb;
-		return 0;
-	}
-	return err_set(e, -EINVAL, "unknown verb '%s'", word);
-}
-
-static int parse_options(int argc, char **argv, struct options *o, uint32_t *ret_seen, struct err *e)
-{
-	struct getopt_tables tables;
-	int c, r;
-
-	build_tables(&tables);
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return name_bad_option(c, argv, e);
-		r = take_option(row_of(c), o, ret_seen, e);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int take_operands(int argc, char **argv, struct options *o, struct err *e)
-{
-	const struct verb_row *row = options_verb_row(o->verb);
-
-	for (int i = optind; i < argc; i++) {
-		if (o->operand_count == row->operands_max)
-			return err_set(e, -EINVAL, "unexpected argument '%s'", argv[i]);
-		if (!*argv[i])
-			return err_set(e, -EINVAL, "an argument is empty");
-		o->operands[o->operand_count++] = argv[i];
-	}
-	if (o->operand_count < row->operands_min)
-		return err_set(e, -EINVAL, "'%s' needs %s", row->name, row->operands);
-	return 0;
-}
-
-static int check_required(const struct options *o, uint32_t seen, struct err *e)
-{
-	for (size_t i = 0; i < option_rows_count; i++)
-		if ((option_rows[i].required & (unsigned)o->verb) && !(seen & (UINT32_C(1) << i)))
-			return err_set(e, -EINVAL, "'%s' needs --%s %s", options_verb_name(o->verb),
-				       option_rows[i].name, option_rows[i].argument);
-	if (o->verb == VERB_SHOW && o->maps.count == 0 && o->operand_count == 0)
+	if (o->base.verb == VERB_SHOW && o->maps.count == 0 && o->base.operand_count == 0)
 		return err_set(e, -EINVAL, "'show' needs --map FILE or VOLUME");
-	if (o->verb == VERB_SHOW && o->operand_count == 0 && (o->image || o->name))
+	if (o->base.verb == VERB_SHOW && o->base.operand_count == 0 && (o->image || o->name))
 		return err_set(e, -EINVAL, "option '--%s' needs VOLUME", o->image ? "image" : "name");
-	if (o->verb == VERB_SHOW && o->maps.count && (o->image || o->name))
+	if (o->base.verb == VERB_SHOW && o->maps.count && (o->image || o->name))
 		return err_set(e, -EINVAL, "option '--%s' and --map name an image twice",
 			       o->image ? "image" : "name");
-	if (o->verb == VERB_REMOVE && !o->image && !o->name)
+	if (o->base.verb == VERB_REMOVE && !o->image && !o->name)
 		return err_set(e, -EINVAL, "'remove' needs --image PATH or --name NAME");
 	return 0;
 }
@@ -216,31 +167,29 @@ static enum options_progress progress_mode(const char *text)
 	return !strcmp(text, "json") ? OPTIONS_PROGRESS_JSON : OPTIONS_PROGRESS_NONE;
 }
 
-int options_parse(int argc, char **argv, struct options *ret, struct err *e)
+static int finish(void *options, struct err *e)
 {
-	uint32_t seen = 0;
-	int r;
+	struct options *o = options;
+	int r = check_together(o, e);
 
-	memset(ret, 0, sizeof(*ret));
-	if (argc < 2)
-		return err_set(e, -EINVAL, "no verb given");
-	if (argv[1][0] != '-') {
-		r = parse_verb(argv[1], ret, e);
-		if (r)
-			return r;
-		argc--;
-		argv++;
-	}
-	r = parse_options(argc, argv, ret, &seen, e);
-	if (r || ret->action == OPTIONS_HELP || ret->action == OPTIONS_VERSION || ret->action == OPTIONS_LIST)
-		return r;
-	if (ret->verb == VERB_NONE)
-		return err_set(e, -EINVAL, "the verb comes first, then its options");
-	r = take_operands(argc, argv, ret, e);
-	if (!r)
-		r = check_required(ret, seen, e);
-	if (!r)
-		r = check_label(ret, e);
-	ret->progress = progress_mode(ret->progress_text);
-	return r;
+	o->progress = progress_mode(o->progress_text);
+	return r ? r : check_label(o, e);
 }
+
+static int run(const void *options)
+{
+	return verbs_run(options);
+}
+
+const struct optrows_program options_program = {
+	.name = "wubi-disk",
+	.about = "Makes and keeps disk images for Linux on an NTFS volume that is not mounted, and maps of where their bytes "
+		 "lie. VOLUME is a block device, or a plain file that holds NTFS.",
+	.options = option_rows,
+	.option_count = sizeof(option_rows) / sizeof(option_rows[0]),
+	.verbs = verb_rows,
+	.verb_count = sizeof(verb_rows) / sizeof(verb_rows[0]),
+	.options_bytes = sizeof(struct options),
+	.finish = finish,
+	.run = run,
+};

@@ -130,7 +130,7 @@ void progress_tty_init(struct progress_tty *t, const struct options *o)
 	t->progress.step = step;
 	t->progress.ctx = t;
 	t->mode = o->progress;
-	if (t->mode == OPTIONS_PROGRESS_AUTO && (o->quiet || !isatty(STDERR_FILENO)))
+	if (t->mode == OPTIONS_PROGRESS_AUTO && (o->base.quiet || !isatty(STDERR_FILENO)))
 		t->mode = OPTIONS_PROGRESS_NONE;
 }
 

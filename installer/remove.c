@@ -33,9 +33,9 @@ static int confirm(const struct options *o, const char *path, uint64_t bytes, st
 	char size[NUM_BYTES_TEXT], answer[NTFSVOL_PATH_MAX];
 	int r;
 
-	output_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
+	progout_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
 		     "Type 'yes', or the path of the image, to remove it: ", path,
-		     num_format_bytes(bytes, size), o->operands[0]);
+		     num_format_bytes(bytes, size), o->base.operands[0]);
 	r = read_answer(answer, sizeof(answer), e);
 	if (r)
 		return r;
@@ -48,18 +48,18 @@ static int print_removed(const struct options *o, const char *path, uint64_t byt
 {
 	char size[NUM_BYTES_TEXT];
 
-	if (o->json) {
+	if (o->base.json) {
 		struct jsonout *root = jsonout_object();
 
-		jsonout_add_string(root, "status", o->dry_run ? "dry-run" : "done");
+		jsonout_add_string(root, "status", o->base.dry_run ? "dry-run" : "done");
 		jsonout_add_string(root, "image", path);
 		jsonout_add_u64(root, "freed_bytes", bytes);
-		return output_json(root);
+		return progout_json(root);
 	}
-	if (!o->quiet)
-		output_print(stdout, "%s %s, %s\n", o->dry_run ? "dry run: would remove" : "removed", path,
+	if (!o->base.quiet)
+		progout_print(stdout, "%s %s, %s\n", o->base.dry_run ? "dry run: would remove" : "removed", path,
 			     num_format_bytes(bytes, size));
-	return OUTPUT_DONE;
+	return PROGOUT_DONE;
 }
 
 static int run(const struct options *o, const char *path, bool check_only, uint64_t *ret_bytes, struct err *e)
@@ -68,7 +68,7 @@ static int run(const struct options *o, const char *path, bool check_only, uint6
 	int r;
 
 	progress_tty_init(&progress, o);
-	r = image_remove(o->operands[0], path, check_only, &progress.progress, ret_bytes, e);
+	r = image_remove(o->base.operands[0], path, check_only, &progress.progress, ret_bytes, e);
 	progress_tty_end(&progress);
 	return r;
 }
@@ -79,20 +79,20 @@ int verb_remove(const struct options *o)
 	const char *path = verb_image_path(o, buf);
 	struct err e = ERR_INIT;
 	uint64_t bytes = 0;
-	bool ask = !o->yes && !o->dry_run;
+	bool ask = !o->yes && !o->base.dry_run;
 	int r;
 
 	if (ask && !isatty(STDIN_FILENO)) {
-		output_print(stderr, "wubi-disk: remove: there is no terminal to ask on: use --yes to remove "
+		progout_print(stderr, "wubi-disk: remove: there is no terminal to ask on: use --yes to remove "
 			     "'%s'\n", path);
-		return OUTPUT_USAGE;
+		return PROGOUT_USAGE;
 	}
 	r = run(o, path, true, &bytes, &e);
 	if (!r && ask)
 		r = confirm(o, path, bytes, &e);
 	if (!r && signals_pending())
 		r = err_set(&e, -ECANCELED, "interrupted before anything was removed");
-	if (!r && !o->dry_run)
+	if (!r && !o->base.dry_run)
 		r = run(o, path, false, &bytes, &e);
-	return r ? output_fail(o, &e, NULL) : print_removed(o, path, bytes);
+	return r ? progout_fail(&o->base, &e, NULL) : print_removed(o, path, bytes);
 }

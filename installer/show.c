@@ -32,12 +32,12 @@ static int load(const struct options *o, struct map **ret, struct picture *ret_p
 	int r;
 
 	if (o->maps.count == 0)
-		return image_derive(o->operands[0], verb_image_path(o, path), ret, ret_picture, e);
+		return image_derive(o->base.operands[0], verb_image_path(o, path), ret, ret_picture, e);
 	r = mapfile_read(o->maps.items[0], ret, e);
 	if (r)
 		return r;
-	if (o->operand_count)
-		return picture_of_both(o->operands[0], *ret, ret_picture, e);
+	if (o->base.operand_count)
+		return picture_of_both(o->base.operands[0], *ret, ret_picture, e);
 	picture_init(ret_picture, (*ret)->host.partition_bytes);
 	picture_add_image(ret_picture, &(*ret)->extents);
 	return 0;
@@ -50,18 +50,18 @@ int verb_show(const struct options *o)
 	struct err e = ERR_INIT;
 
 	if (load(o, &m, &picture, &e))
-		return output_fail(o, &e, NULL);
-	if (o->json) {
+		return progout_fail(&o->base, &e, NULL);
+	if (o->base.json) {
 		struct jsonout *root = jsonout_object();
 
 		output_map_json(root, m);
-		return output_json(root);
+		return progout_json(root);
 	}
 	output_map_text(stdout, m);
-	if (o->quiet)
-		return OUTPUT_DONE;
-	output_print(stdout, "\n");
+	if (o->base.quiet)
+		return PROGOUT_DONE;
+	progout_print(stdout, "\n");
 	if (output_picture(stdout, &picture, &e))
-		return output_fail(o, &e, NULL);
-	return OUTPUT_DONE;
+		return progout_fail(&o->base, &e, NULL);
+	return PROGOUT_DONE;
 }

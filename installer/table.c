@@ -12,7 +12,7 @@ static int print_json(const struct options *o, const struct map *m)
 	jsonout_add_string(root, "target", "linear");
 	jsonout_add_string(root, "device", o->device);
 	output_extents_json(root, &m->extents);
-	return output_json(root);
+	return progout_json(root);
 }
 
 int verb_table(const struct options *o)
@@ -22,11 +22,11 @@ int verb_table(const struct options *o)
 	struct err e = ERR_INIT;
 
 	if (mapfile_read(o->maps.items[0], &m, &e))
-		return output_fail(o, &e, NULL);
+		return progout_fail(&o->base, &e, NULL);
 	if (dmlinear_format(&m->extents, o->device, &text, &e)) /* with --json for its checks */
-		return output_fail(o, &e, NULL);
-	if (o->json)
+		return progout_fail(&o->base, &e, NULL);
+	if (o->base.json)
 		return print_json(o, m);
-	output_print(stdout, "%s", text);
-	return OUTPUT_DONE;
+	progout_print(stdout, "%s", text);
+	return PROGOUT_DONE;
 }

@@ -15,6 +15,9 @@ int verb_attach(const struct options *o);
 int verb_detach(const struct options *o);
 int verb_remove(const struct options *o);
 
+/* Does what o->base.verb says; takes care of the signals before. */
+int verbs_run(const struct options *o);
+
 /* The image that the options name: --image, else the default place for --name or "root", made in buf. */
 const char *verb_image_path(const struct options *o, char *buf);
 

@@ -10,11 +10,11 @@ static int status_of(enum verdict v)
 {
 	switch (v) {
 	case VERDICT_MATCH:
-		return OUTPUT_DONE;
+		return PROGOUT_DONE;
 	case VERDICT_UNKNOWN:
-		return OUTPUT_FAILED;
+		return PROGOUT_FAILED;
 	default:
-		return OUTPUT_REFUSED;
+		return PROGOUT_REFUSED;
 	}
 }
 
@@ -28,9 +28,9 @@ static int print_json(const struct options *o, const struct verify_result *resul
 	reasons = jsonout_add_array(root, "reasons");
 	for (size_t i = 0; i < v->reason_count; i++)
 		jsonout_add_string(reasons, NULL, v->reasons[i]);
-	if (o->operand_count > 1)
+	if (o->base.operand_count > 1)
 		jsonout_add_string(root, "volume", *result->volume ? result->volume : NULL);
-	return output_json(root);
+	return progout_json(root);
 }
 
 static int print_result(const struct options *o, const struct verify_result *result)
@@ -38,15 +38,15 @@ static int print_result(const struct options *o, const struct verify_result *res
 	const struct verdict_result *v = &result->verdict;
 	int status = status_of(v->verdict);
 
-	if (o->json)
-		return print_json(o, result) == OUTPUT_DONE ? status : OUTPUT_FAILED;
-	if (o->quiet)
+	if (o->base.json)
+		return print_json(o, result) == PROGOUT_DONE ? status : PROGOUT_FAILED;
+	if (o->base.quiet)
 		return status;
-	output_print(stdout, "%s\n", verdict_name(v->verdict));
+	progout_print(stdout, "%s\n", verdict_name(v->verdict));
 	for (size_t i = 0; i < v->reason_count; i++)
-		output_print(stdout, "  %s\n", v->reasons[i]);
-	if (o->operand_count > 1 && *result->volume)
-		output_print(stdout, "  volume %s\n", result->volume);
+		progout_print(stdout, "  %s\n", v->reasons[i]);
+	if (o->base.operand_count > 1 && *result->volume)
+		progout_print(stdout, "  volume %s\n", result->volume);
 	return status;
 }
 
@@ -71,8 +71,8 @@ int verb_verify(const struct options *o)
 
 	memset(&result, 0, sizeof(result));
 	if (mapfile_read(o->maps.items[0], &m, &e))
-		return err_is_refusal(&e) ? print_invalid(o, &e) : output_fail(o, &e, NULL);
-	if (verify_candidates(o->operands, o->operand_count, m, &result, &e))
-		return output_fail(o, &e, NULL);
+		return err_is_refusal(&e) ? print_invalid(o, &e) : progout_fail(&o->base, &e, NULL);
+	if (verify_candidates(o->base.operands, o->base.operand_count, m, &result, &e))
+		return progout_fail(&o->base, &e, NULL);
 	return print_result(o, &result);
 }

@@ -7,7 +7,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('BUILD', os.path.join(TOP, 'build'))
-DISK = os.path.join(BUILD, 'wubi-disk')
+PROGRAM_FOLDERS = ('installer', 'initramfs-hook')
 os.chdir(TOP)
 
 findings = 0
@@ -31,7 +31,7 @@ def read(path):
 def c_files(*folders):
     """Sources and headers below the folders; all of ours without an argument."""
     found = []
-    for folder in folders or ('src', 'installer', 'tests'):
+    for folder in folders or ('src', *PROGRAM_FOLDERS, 'tests'):
         found += glob.glob(folder + '/**/*.[ch]', recursive=True)
     return sorted(found)
 
@@ -58,18 +58,35 @@ def scripts():
     return found
 
 
-def disk(*args):
-    """stdout of wubi-disk; an exit status other than 0 is a finding."""
-    out = subprocess.run([DISK, *args], capture_output=True, text=True)
-    if out.returncode != 0:
-        finding('wubi-disk ' + ' '.join(args), 'exit status %d: %s' % (out.returncode, out.stderr.strip()))
-    return out.stdout
+def layer_modules(layer):
+    """Names of the modules of a layer, from layers.tsv."""
+    rows = [line.split('\t') for line in read('tests/lint/layers.tsv').splitlines() if line and not line.startswith('#')]
+    return {row[1] for row in rows if row[0] == layer}
 
 
-def option_rows():
-    """(verb, long, short or None, argument or None) of each row."""
-    rows = []
-    for line in disk('--list-options').splitlines():
-        verb, long_name, letter, argument = line.split()
-        rows.append((verb, long_name, None if letter == '-' else letter, None if argument == '-' else argument))
-    return rows
+def programs():
+    """Names of the programs that are built, each from FOLDER/NAME.c; wubi-disk from all of installer/."""
+    sources = glob.glob('initramfs-hook/wubi-*.c')
+    return ['wubi-disk'] + sorted(os.path.basename(s)[:-2] for s in sources)
+
+
+class Program:
+    """A program of ours that is built."""
+
+    def __init__(self, name):
+        self.name, self.path = name, os.path.join(BUILD, name)
+
+    def output(self, *args):
+        """Its stdout; an exit status other than 0 is a finding."""
+        out = subprocess.run([self.path, *args], capture_output=True, text=True)
+        if out.returncode != 0:
+            finding(self.name + ' ' + ' '.join(args), 'exit status %d: %s' % (out.returncode, out.stderr.strip()))
+        return out.stdout
+
+    def option_rows(self):
+        """(verb, long, short or None, argument or None) of each row; verb '' of a program without verbs."""
+        rows = []
+        for line in self.output('--list-options').splitlines():
+            verb, long_name, letter, argument = ['' if word == '-' else word for word in line.split(' ', 3)]
+            rows.append((verb, long_name, letter or None, argument or None))
+        return rows

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output.h"
+#include "progout.h"
 
 static volatile sig_atomic_t signals_seen; /* the one thing that a signal handler can change */
 
@@ -18,7 +18,7 @@ static void remember(int number)
 static void leave(int number)
 {
 	(void)number;
-	_exit(OUTPUT_INTERRUPTED);
+	_exit(PROGOUT_INTERRUPTED);
 }
 
 void signals_install(bool deferred)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "output.h"
+#include "progout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,31 @@
 
 #define LINE_ROOM 4096 /* longer text is rare: whole tables */
 
-static bool lost_text; /* for want of memory; output_flush() tells, as it does what the stream lost */
+static const char *program = ""; /* progout_init() sets it, once */
+static bool lost_text;            /* for want of memory; progout_flush() tells, as it does what the stream lost */
+
+/*
+ * What is opened next gets the lowest free number: were that 1 or 2, the volume would take what is printed. So that a
+ * closed standard output stays an error, it cannot be written; what goes to a closed standard error is lost.
+ */
+static int fill_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int null_fd = fd;
+
+		if (fcntl(fd, F_GETFD) < 0)
+			null_fd = open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+		if (null_fd != fd)
+			return -1;
+	}
+	return 0;
+}
+
+int progout_init(const char *name)
+{
+	program = name;
+	return fill_standard_fds();
+}
 
 /* ASCII control characters, and U+0080 to U+009F in UTF-8, which terminals obey too. */
 static void mask_controls(char *text)
@@ -24,7 +48,7 @@ static void mask_controls(char *text)
 	}
 }
 
-void output_print(FILE *f, const char *fmt, ...)
+void progout_print(FILE *f, const char *fmt, ...)
 {
 	AUTO_FREE char *longer = NULL;
 	char line[LINE_ROOM];
@@ -48,10 +72,10 @@ void output_print(FILE *f, const char *fmt, ...)
 		return;
 	}
 	mask_controls(text);
-	(void)fputs(text, f); /* the stream remembers an error: output_finish() looks at it */
+	(void)fputs(text, f); /* the stream remembers an error: progout_finish() looks at it */
 }
 
-int output_check_open(struct err *e)
+int progout_check_open(struct err *e)
 {
 	int flags = fcntl(STDOUT_FILENO, F_GETFL);
 
@@ -61,7 +85,7 @@ int output_check_open(struct err *e)
 	return err_errno(e, "write to standard output");
 }
 
-int output_flush(struct err *e)
+int progout_flush(struct err *e)
 {
 	if (lost_text)
 		return err_set(e, -ENOMEM, "write to standard output: out of memory");
@@ -73,21 +97,21 @@ int output_flush(struct err *e)
 	return err_errno(e, "write to standard output");
 }
 
-int output_finish(int status)
+int progout_finish(int status)
 {
 	struct err e = ERR_INIT;
 
-	if (output_flush(&e) == 0)
+	if (progout_flush(&e) == 0)
 		return status;
-	output_print(stderr, "wubi-disk: %s\n", e.text);
-	return status == OUTPUT_DONE ? OUTPUT_FAILED : status;
+	progout_print(stderr, "%s: %s\n", program, e.text);
+	return status == PROGOUT_DONE ? PROGOUT_FAILED : status;
 }
 
-static int status_of(const struct err *e)
+int progout_status_of(const struct err *e)
 {
 	if (e->code == -ECANCELED)
-		return OUTPUT_INTERRUPTED;
-	return err_is_refusal(e) ? OUTPUT_REFUSED : OUTPUT_FAILED;
+		return PROGOUT_INTERRUPTED;
+	return err_is_refusal(e) ? PROGOUT_REFUSED : PROGOUT_FAILED;
 }
 
 static const char *reason_of(const struct err *e)
@@ -113,8 +137,8 @@ static void fail_json(const struct err *e, const struct report *findings, int st
 	struct jsonout *root = jsonout_object();
 	struct jsonout *array;
 
-	jsonout_add_string(root, "status", status == OUTPUT_REFUSED ? "refused" :
-			   status == OUTPUT_INTERRUPTED ? "interrupted" : "failed");
+	jsonout_add_string(root, "status", status == PROGOUT_REFUSED ? "refused" :
+			   status == PROGOUT_INTERRUPTED ? "interrupted" : "failed");
 	jsonout_add_string(root, "reason", reason_of(e));
 	jsonout_add_string(root, "message", e->text);
 	array = jsonout_add_array(root, "findings");
@@ -122,57 +146,48 @@ static void fail_json(const struct err *e, const struct report *findings, int st
 		add_finding(array, findings->items[i].reason, findings->items[i].text);
 	if (!findings || findings->count == 0)
 		add_finding(array, reason_of(e), e->text);
-	(void)output_json(root); /* the failure that is being told decides the exit status */
+	(void)progout_json(root); /* the failure that is being told decides the exit status */
 }
 
-static int fail(const struct options *o, const struct err *e, const struct report *findings, int status)
+static void fail_text(const char *verb, const char *text)
 {
-	const char *verb = options_verb_name(o->verb);
+	progout_print(stderr, "%s: %s%s%s\n", program, verb, *verb ? ": " : "", text);
+}
 
-	if (findings && findings->count && status == OUTPUT_REFUSED)
+static int fail(const struct optrows_base *o, const struct err *e, const struct report *findings, int status)
+{
+	if (findings && findings->count && status == PROGOUT_REFUSED)
 		for (size_t i = 0; i < findings->count; i++)
-			output_print(stderr, "wubi-disk: %s: %s\n", verb, findings->items[i].text);
+			fail_text(o->verb_name, findings->items[i].text);
 	else
-		output_print(stderr, "wubi-disk: %s: %s\n", verb, *e->text ? e->text : strerror(-e->code));
+		fail_text(o->verb_name, *e->text ? e->text : strerror(-e->code));
 	if (o->json)
 		fail_json(e, findings, status);
 	return status;
 }
 
-int output_fail(const struct options *o, const struct err *e, const struct report *findings)
+int progout_fail(const struct optrows_base *o, const struct err *e, const struct report *findings)
 {
-	return fail(o, e, findings, status_of(e));
+	return fail(o, e, findings, progout_status_of(e));
 }
 
-int output_fail_request(const struct options *o, const struct err *e, const struct report *findings)
+int progout_fail_request(const struct optrows_base *o, const struct err *e, const struct report *findings)
 {
 	bool is_usage = e->code == -EINVAL && !err_is_refusal(e);
 
-	return fail(o, e, findings, is_usage ? OUTPUT_USAGE : status_of(e));
+	return fail(o, e, findings, is_usage ? PROGOUT_USAGE : progout_status_of(e));
 }
 
-int output_json(struct jsonout *root)
+int progout_json(struct jsonout *root)
 {
 	struct err e = ERR_INIT;
 	int r = jsonout_print(root, stdout, &e);
 
 	jsonout_free(root);
 	if (!r)
-		r = output_flush(&e);
+		r = progout_flush(&e);
 	if (!r)
-		return OUTPUT_DONE;
-	output_print(stderr, "wubi-disk: %s\n", e.text);
-	return OUTPUT_FAILED;
-}
-
-int output_picture(FILE *f, const struct picture *p, struct err *e)
-{
-	AUTO_FREE char *text = NULL;
-	const char *no_color = getenv("NO_COLOR");
-	bool colour = isatty(fileno(f)) && !(no_color && *no_color);
-	int r = picture_render(p, colour, &text, e);
-
-	if (!r)
-		(void)fputs(text, f); /* not output_print(): its colours are control characters of ours */
-	return r;
+		return PROGOUT_DONE;
+	progout_print(stderr, "%s: %s\n", program, e.text);
+	return PROGOUT_FAILED;
 }
