@@ -95,7 +95,10 @@ struct image_map_params {
 };
 int image_map(const struct image_map_params *par, const struct progress *p, struct map **ret_map, struct err *e);
 
-/* Reads only: the map of an image as it is on the volume, without writing it anywhere. For 'show'. */
+/*
+ * Reads only: the map of an image as it is on the volume, without writing it anywhere. ret_picture NULL: $Bitmap is not read
+ * for it.
+ */
 int image_derive(const char *volume, const char *path, struct map **ret_map, struct picture *ret_picture, struct err *e);
 
 /*
@@ -127,6 +130,9 @@ struct image_info {
 };
 
 int image_info(const char *volume, struct image_info *ret, const struct progress *p, struct err *e);
+
+/* "/ubuntu/disks/root.disk" to "root", "" if that gives no usable name. */
+void image_name_from_path(const char *image, char ret[32]);
 
 /* Where an image of this name lies by default. */
 void image_default_path(const char *name, char ret[NTFSVOL_PATH_MAX]);

@@ -234,13 +234,14 @@ int image_derive(const char *volume, const char *path, struct map **ret_map, str
 		code = complete(&s, NULL, NULL, 0, m, e);
 	if (!code && !m->name[0])
 		(void)snprintf(m->name, sizeof(m->name), "image");
-	if (!code)
+	if (!code && ret_picture)
 		code = session_scan(&s, &fp, ret_picture, NULL, &f, &summary, e);
 	if (!code)
 		code = ntfsvol_io_error(s.v, e);
-	if (!code) {
+	if (code)
+		return code;
+	if (ret_picture)
 		picture_add_image(ret_picture, &m->extents);
-		*ret_map = TAKE(m);
-	}
+	*ret_map = TAKE(m);
 	return code;
 }

@@ -114,9 +114,6 @@ void image_maps_drop(struct image_maps *maps);
 /* "/ubuntu/disks/root.disk" and "root" to "/ubuntu/disks/root.map". -EINVAL: longer than a path can be. */
 int image_map_path(const char *image, const char *name, char ret[NTFSVOL_PATH_MAX], struct err *e);
 
-/* "/ubuntu/disks/root.disk" to "root", "" if that gives no usable name. */
-void image_name_from_path(const char *image, char ret[32]);
-
 /* The host part of a map, from what is open. */
 void session_fill_host(const struct session *s, struct map_host *ret);
 

@@ -238,7 +238,7 @@ static bool is_same_volume(const char *a, const char *b)
 	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static bool fits(const struct verify_result *r)
+bool verify_fits(const struct verify_result *r)
 {
 	enum verdict v = r->verdict.settled;
 
@@ -278,12 +278,12 @@ int verify_candidates(const char *const *volumes, size_t count, const struct map
 		code = verify_path(volumes[i], m, &next, e);
 		if (code)
 			break;
-		if (fits(ret) && fits(&next)) {
+		if (verify_fits(ret) && verify_fits(&next)) {
 			make_ambiguous(ret, next.volume);
 			verify_result_clear(&next);
 			return 0;
 		}
-		if (fits(&next)) {
+		if (verify_fits(&next)) {
 			verify_result_clear(ret);
 			*ret = next;
 		} else {

@@ -3,6 +3,7 @@
 #ifndef WUBI_VERIFY_H
 #define WUBI_VERIFY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "blkio.h"
@@ -28,6 +29,9 @@ int verify_volume(const struct blkio *io, const char *partuuid, const struct map
 /* Several candidates by path: one that fits wins, two that fit are VERDICT_AMBIGUOUS, none: the first one's verdict. */
 int verify_candidates(const char *const *volumes, size_t count, const struct map *m, struct verify_result *ret,
 		      struct err *e);
+
+/* Is the map's image there, whatever state its host is in? Two volumes of which both fit are clones. */
+bool verify_fits(const struct verify_result *r);
 
 void verify_result_clear(struct verify_result *r);
 
