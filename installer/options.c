@@ -47,7 +47,7 @@ static int check_progress(const char *value, struct err *e)
 static int check_name(const char *value, struct err *e)
 {
 	if (!map_name_is_valid(value))
-		return err_set(e, -EINVAL, "'%s' is no name: use a letter, then letters, digits or '-', "
+		return err_set(e, -EINVAL, "'%s' is no name: use a letter, then letters, digits or '-', not 'host', "
 			       "all lower case, at most 31", value);
 	return 0;
 }

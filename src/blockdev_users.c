@@ -239,6 +239,15 @@ static int users_check_loops(const struct users_ident *id, const char *except, s
 
 /* ---- holders ---- */
 
+/* A device that cannot be written, so that nobody above it has metadata in memory that is not on the disk. */
+static bool users_is_readonly(const char *device)
+{
+	char path[PATH_MAX], text[8];
+
+	(void)snprintf(path, sizeof(path), "%s/block/%s/ro", SYSFS_ROOT, device); /* fits */
+	return sysfs_read_line(path, text, sizeof(text)) && strcmp(text, "1") == 0;
+}
+
 static void users_report_holder(const struct users_ident *id, const char *device, const char *holder, struct report *r)
 {
 	char path[PATH_MAX], name[160] = "", uuid[160] = "";
@@ -247,7 +256,11 @@ static void users_report_holder(const struct users_ident *id, const char *device
 	(void)sysfs_read_line(path, name, sizeof(name)); /* empty: not device-mapper */
 	(void)snprintf(path, sizeof(path), "%s/block/%s/dm/uuid", SYSFS_ROOT, holder); /* fits */
 	(void)sysfs_read_line(path, uuid, sizeof(uuid));
-	if (strncmp(uuid, "WUBI-", 5) == 0)
+	if (strncmp(uuid, "WUBI-host-", 10) == 0)
+		report_add(r, users_is_readonly(holder) ? "attached" : "busy", "'%s' is in use: the Windows files on '%s' are "
+			   "mounted through '/dev/mapper/%s', " BLOCKDEV_RISK "; stop that ('wubi-host stop'), then retry",
+			   id->path, device, name);
+	else if (strncmp(uuid, "WUBI-", 5) == 0)
 		report_add(r, "attached", "'%s' is in use: the image '%s' on '%s' is attached, " BLOCKDEV_RISK "; detach it "
 			   "(wubi-disk detach), or start another system if this one runs from it, then retry", id->path,
 			   name, device);

@@ -233,7 +233,9 @@ static void say_reasons(const struct boot_params *par, enum boot_level level, co
 
 static void say_attached(const struct boot_params *par, const struct boot_map *m)
 {
-	enum boot_level level = m->verdict.verdict == VERDICT_MATCH ? BOOT_INFO : BOOT_WARN;
+	/* a match has one reason; another one tells of a PARTUUID that has changed, or of a name that has a twin */
+	bool plain = m->verdict.verdict == VERDICT_MATCH && m->verdict.reason_count <= 1;
+	enum boot_level level = plain ? BOOT_INFO : BOOT_WARN;
 
 	boot_say(par, level, "%s: %s, %s on %s (%zu extent%s)", m->name, verdict_name(m->verdict.verdict), m->device, m->volume,
 		 m->extents.count, m->extents.count == 1 ? "" : "s");

@@ -2,23 +2,17 @@
 /* The maps: from the initramfs, or derived from the MFT for a Wubi disk that never had one. */
 #include "boot_private.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
 #include "image.h"
 #include "mapfile.h"
+#include "mapfolder.h"
 
 #define MAPPER "/dev/mapper/wubi-"
-
-static void auto_list(struct dirent ***list)
-{
-	free(*list);
-}
 
 struct boot_map *boot_add(const struct boot_params *par, struct boot_result *r, const char *name)
 {
@@ -51,56 +45,49 @@ static void name_of_file(const char *path, char ret[32])
 	(void)snprintf(ret, 32, "%.*s", (int)strcspn(base, "."), base);
 }
 
-static int load_file(const struct boot_params *par, const char *path, struct boot_result *r, struct err *e)
+/* m is taken over, whatever comes of it; NULL: why tells the reason. */
+static void take_map(const struct boot_params *par, const char *path, struct map **m, const struct err *why,
+		     struct boot_result *r)
 {
-	AUTO(map) struct map *m = NULL;
-	struct err why = ERR_INIT;
-	char name[32];
+	AUTO(map) struct map *mine = TAKE(*m);
+	char name[32], what[VERDICT_REASON_TEXT];
 	struct boot_map *entry;
-	int code = mapfile_read(path, &m, &why);
 
-	if (code == -ENOMEM)
-		return err_set(e, code, "%s", why.text);
-	if (m)
-		(void)snprintf(name, sizeof(name), "%s", m->name);
+	if (mine)
+		(void)snprintf(name, sizeof(name), "%s", mine->name);
 	else
 		name_of_file(path, name);
+	(void)snprintf(what, sizeof(what), "%.255s", why->text);
 	entry = boot_add(par, r, name);
 	if (!entry)
-		return 0;
-	if (m && find_map(r, name) != entry)
-		(void)snprintf(why.text, sizeof(why.text), "map '%s': another map has the name '%s' already", path, name);
+		return;
+	if (mine && find_map(r, name) != entry)
+		(void)snprintf(what, sizeof(what), "map '%.120s': another map has the name '%s' already", path, name);
 	else
-		entry->map = TAKE(m);
+		entry->map = TAKE(mine);
 	if (!entry->map)
-		boot_set_verdict(entry, VERDICT_INVALID, why.text,
+		boot_set_verdict(entry, VERDICT_INVALID, what,
 				 "boot a live system, make the map anew with wubi-disk map, and rebuild the initramfs with it");
-	return 0;
 }
 
-static int is_map_name(const struct dirent *d)
+static int load_file(const struct boot_params *par, const char *path, struct boot_result *r, struct err *e)
 {
-	size_t n = strlen(d->d_name);
+	struct map *m = NULL;
+	struct err why = ERR_INIT;
 
-	return d->d_name[0] != '.' && n > 4 && !strcmp(d->d_name + n - 4, ".map");
+	if (mapfile_read(path, &m, &why) == -ENOMEM)
+		return err_set(e, -ENOMEM, "%s", why.text);
+	take_map(par, path, &m, &why, r);
+	return 0;
 }
 
 static int load_folder(const struct boot_params *par, struct boot_result *r, struct err *e)
 {
-	__attribute__((cleanup(auto_list))) struct dirent **list = NULL;
-	int n = scandir(par->maps_dir, &list, is_map_name, alphasort);
-	int code = 0;
+	__attribute__((cleanup(auto_mapfolder))) struct mapfolder f = { .count = 0 };
+	int code = mapfolder_read(par->maps_dir, &f, e);
 
-	if (n < 0 && errno != ENOENT)
-		return err_errno(e, "maps: open '%s'", par->maps_dir);
-	for (int i = 0; i < n; i++) {
-		char path[4096];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", par->maps_dir, list[i]->d_name);
-		if (!code)
-			code = load_file(par, path, r, e);
-		free(list[i]);
-	}
+	for (size_t i = 0; !code && i < f.count; i++)
+		take_map(par, f.items[i].path, &f.items[i].map, &f.items[i].problem, r);
 	return code;
 }
 

@@ -14,17 +14,20 @@
 #define REMOVE_TRIES 6
 #define REMOVE_PAUSE_NS (100 * 1000 * 1000L)
 
-/* "8:2 2048": a linear target's arguments, as the kernel prints them too. */
-static void target_text(const struct extent *x, dev_t device, char buf[TARGET_TEXT])
+/* "8:2 2048": a linear target's arguments, as the kernel prints them too. A zero target has none. */
+static void target_text(const struct dmlinear_row *row, dev_t device, char buf[TARGET_TEXT])
 {
-	(void)snprintf(buf, TARGET_TEXT, "%u:%u %" PRIu64, major(device), minor(device),
-		       x->physical_bytes / DMLINEAR_SECTOR_BYTES);
+	const struct extent *x = row->extent;
+
+	buf[0] = '\0';
+	if (x)
+		(void)snprintf(buf, TARGET_TEXT, "%u:%u %" PRIu64, major(device), minor(device),
+			       x->physical_bytes / DMLINEAR_SECTOR_BYTES);
 }
 
-static bool target_is(const struct extent *x, uint64_t start, uint64_t length)
+static const char *target_type(const struct dmlinear_row *row)
 {
-	return start == x->logical_bytes / DMLINEAR_SECTOR_BYTES &&
-	       length == x->length_bytes / DMLINEAR_SECTOR_BYTES;
+	return row->extent ? "linear" : "zero";
 }
 
 /* Does the active table consist of exactly our lines? */
@@ -32,25 +35,26 @@ static int table_is_ours(const struct dmlinear_params *p, bool *ret, struct err 
 {
 	AUTO(dm_task) struct dm_task *t = dmlinear_task_new(DM_DEVICE_TABLE, p->name, e);
 	char wanted[TARGET_TEXT], *type = NULL, *text = NULL;
+	struct dmlinear_cursor at = { 0, 0 };
 	uint64_t start = 0, length = 0;
+	struct dmlinear_row row;
 	void *next = NULL;
 	bool same = true;
-	size_t i = 0;
 
 	if (!t)
 		return -ENOMEM;
 	if (!dm_task_run(t))
 		return dmlinear_task_fail(t, "read the table of", p->name, e);
 	do {
-		const struct extent *x = &p->extents->items[i];
-
 		next = dm_get_next_target(t, next, &start, &length, &type, &text);
-		target_text(x, p->device, wanted);
-		same = type && strcmp(type, "linear") == 0 && strcmp(text, wanted) == 0 &&
-		       target_is(x, start, length);
-		i++;
-	} while (same && next && i < p->extents->count);
-	*ret = same && !next && i == p->extents->count;
+		same = dmlinear_row_next(p->extents, p->size_bytes, &at, &row);
+		if (!same)
+			break;
+		target_text(&row, p->device, wanted);
+		same = type && strcmp(type, target_type(&row)) == 0 && strcmp(text ? text : "", wanted) == 0 &&
+		       start == row.start_sectors && length == row.length_sectors;
+	} while (same && next);
+	*ret = same && !dmlinear_row_next(p->extents, p->size_bytes, &at, &row);
 	return 0;
 }
 
@@ -71,7 +75,7 @@ static int params_check(const struct dmlinear_params *p, struct err *e)
 		return r;
 	if (!dmlinear_uuid_is_ours(p->uuid) || strlen(p->uuid) >= DMLINEAR_UUID_BYTES)
 		return err_set(e, -EINVAL, "device '%s': '%s' is no uuid of ours", p->name, p->uuid);
-	r = dmlinear_extents_check(p->extents, e);
+	r = dmlinear_extents_check(p->extents, p->size_bytes, e);
 	return r < 0 ? err_wrap(e, r, "device '%s'", p->name) : 0;
 }
 
@@ -125,6 +129,8 @@ static int table_error(const struct dmlinear_params *p, int code, struct err *e)
 static int table_load(const struct dmlinear_params *p, struct err *e)
 {
 	AUTO(dm_task) struct dm_task *t = dmlinear_task_new(DM_DEVICE_RELOAD, p->name, e);
+	struct dmlinear_cursor at = { 0, 0 };
+	struct dmlinear_row row;
 	char text[TARGET_TEXT];
 	bool ok = true;
 
@@ -132,12 +138,9 @@ static int table_load(const struct dmlinear_params *p, struct err *e)
 		return -ENOMEM;
 	if (p->readonly)
 		ok = dm_task_set_ro(t);
-	for (size_t i = 0; ok && i < p->extents->count; i++) {
-		const struct extent *x = &p->extents->items[i];
-
-		target_text(x, p->device, text);
-		ok = dm_task_add_target(t, x->logical_bytes / DMLINEAR_SECTOR_BYTES,
-					x->length_bytes / DMLINEAR_SECTOR_BYTES, "linear", text);
+	while (ok && dmlinear_row_next(p->extents, p->size_bytes, &at, &row)) {
+		target_text(&row, p->device, text);
+		ok = dm_task_add_target(t, row.start_sectors, row.length_sectors, target_type(&row), text);
 	}
 	if (!ok)
 		return err_set(e, -ENOMEM, "device '%s': no memory for the table", p->name);
@@ -217,8 +220,8 @@ static int partition_check(const struct dmlinear_params *p, struct err *e)
 		return r;
 	if (other[0])
 		return err_set(e, -EBUSY, "device '%s': device '%s' shows the same bytes of partition "
-			       "%u:%u: remove that first", p->name, other, major(p->device),
-			       minor(p->device));
+			       "%u:%u: remove that first%s", p->name, other, major(p->device),
+			       minor(p->device), strcmp(other, DMLINEAR_HOST_NAME) ? "" : " ('wubi-host stop')");
 	if (!p->readonly && partition_is_readonly(p->device))
 		return table_error(p, -EROFS, e);
 	return 0;
@@ -309,7 +312,8 @@ static int device_activate(const struct dmlinear_params *p, struct err *e)
 		return err_set(e, -ENXIO, "there is no device '%s' with a table", p->name);
 	r = uuid_check(p, &d, e);
 	if (r == 0)
-		r = dmlinear_task_run_synced(DM_DEVICE_RESUME, p->name, p->udev_timeout_ms, e);
+		r = dmlinear_task_run_synced(DM_DEVICE_RESUME, p->name,
+					     p->no_links ? DM_UDEV_DISABLE_DISK_RULES_FLAG : 0, p->udev_timeout_ms, e);
 	return r < 0 ? r : node_ensure(&d, e);
 }
 
@@ -340,10 +344,10 @@ static int device_remove(const char *name, unsigned udev_timeout_ms, struct err 
 		return err_refuse(e, "not-ours",
 				  "device '%s' is not one of wubi-tools (uuid '%s'): remove it with "
 				  "the tool that made it", name, d.uuid);
-	r = dmlinear_task_run_synced(DM_DEVICE_REMOVE, name, udev_timeout_ms, NULL);
+	r = dmlinear_task_run_synced(DM_DEVICE_REMOVE, name, 0, udev_timeout_ms, NULL);
 	for (int i = 1; r == -EBUSY && i < REMOVE_TRIES; i++) {
 		dmlinear_pause_ns(REMOVE_PAUSE_NS); /* udev's probes open a device for a moment */
-		r = dmlinear_task_run_synced(DM_DEVICE_REMOVE, name, udev_timeout_ms, NULL);
+		r = dmlinear_task_run_synced(DM_DEVICE_REMOVE, name, 0, udev_timeout_ms, NULL);
 	}
 	if (r == -EBUSY)
 		return err_set(e, r, "device '%s' is in use: unmount what is on it, then retry", name);

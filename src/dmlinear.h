@@ -19,7 +19,13 @@ struct dmlinear_params {
 	const char *uuid;              /* "WUBI-..." */
 	dev_t device;                  /* the partition's number */
 	const struct extent_list *extents;
+	/*
+	 * 0: the device is as long as its extents, which have no hole. Else its size; the extents are in logical order, and what
+	 * they leave out are "zero" targets: they read as zeros, and what is written there is lost.
+	 */
+	uint64_t size_bytes;
 	bool readonly;
+	bool no_links;                 /* udev shall not look for a file system: the links of /dev/disk are somebody else's */
 	unsigned udev_timeout_ms;      /* how long udev may take before we go on without it */
 };
 
@@ -40,6 +46,38 @@ int dmlinear_activate(const struct dmlinear_params *params, struct err *e);
 
 /* Removes a device that prepare made, or an active one. Only one whose UUID starts with "WUBI-". -ENXIO: none, -EBUSY. */
 int dmlinear_remove(const char *name, unsigned udev_timeout_ms, struct err *e);
+
+#define DMLINEAR_HOST_NAME "wubi-host"       /* the partition without the images, see hostdev.h */
+#define DMLINEAR_HOST_UUID_PREFIX "WUBI-host-" /* no map id begins so */
+
+/* An active device of ours. */
+struct dmlinear_active {
+	char name[128];
+	char uuid[129];
+	dev_t number; /* its own */
+	dev_t device; /* the partition that it lies on */
+	bool readonly;
+	bool is_host; /* not an image, but DMLINEAR_HOST_NAME */
+	uint64_t size_bytes;
+	struct extent_list extents; /* logical on the device, physical on the partition; what is left out reads as zeros */
+};
+
+struct dmlinear_active_list { /* zero-initialised is empty; release with dmlinear_active_clear() */
+	struct dmlinear_active *items;
+	size_t count;
+};
+
+/*
+ * All active devices of ours, in the kernel's order. None without device-mapper. -EINVAL: one has a table that we do not make.
+ * *ret is overwritten, on success only.
+ */
+int dmlinear_active(struct dmlinear_active_list *ret, struct err *e);
+void dmlinear_active_clear(struct dmlinear_active_list *l);
+
+static inline void auto_dmlinear_active(struct dmlinear_active_list *l)
+{
+	dmlinear_active_clear(l);
+}
 
 /* Is there an active device of ours that lies on this partition? Its name goes to ret_name ("" if none). */
 int dmlinear_find_on(dev_t device, char ret_name[128], struct err *e);

@@ -14,6 +14,7 @@ struct search {
 		       struct err *e);
 	dev_t device;
 	const struct dmlinear_params *params; /* only for collisions */
+	struct dmlinear_active_list *list;    /* only for a list of ours */
 };
 
 /* The kernel's encoding of a device number in 64 bits, which is not glibc's for large majors. */
@@ -46,6 +47,13 @@ static int is_ours_on(const struct dmlinear_device *d, const struct search *s, b
 		      struct err *e)
 {
 	return dmlinear_uuid_is_ours(d->uuid) ? depends_on(d->name, s->device, ret, e) : 0;
+}
+
+/* Fits nothing, so that the search goes on to the end. */
+static int collect_ours(const struct dmlinear_device *d, const struct search *s, bool *ret, struct err *e)
+{
+	(void)ret;
+	return dmlinear_uuid_is_ours(d->uuid) ? dmlinear_active_add(s->list, d, e) : 0;
 }
 
 /* Adds to the list what one row of a table shows of the partition. False: that cannot be told. */
@@ -174,4 +182,24 @@ int dmlinear_find_uuid(const char *uuid, char ret_name[128], struct err *e)
 		(void)snprintf(ret_name, DMLINEAR_NAME_BYTES, "%s", d.live ? d.name : "");
 	dm_lib_release();
 	return r;
+}
+
+int dmlinear_active(struct dmlinear_active_list *ret, struct err *e)
+{
+	__attribute__((cleanup(auto_dmlinear_active))) struct dmlinear_active_list l = { NULL, 0 };
+	const struct search s = { .matches = collect_ours, .list = &l };
+	char none[DMLINEAR_NAME_BYTES];
+	int r = 0;
+
+	if (dmlinear_kernel_has_dm()) { /* as in dmlinear_find_on() */
+		r = dmlinear_session_begin(e);
+		if (r == 0)
+			r = devices_search(&s, none, e);
+		dm_lib_release();
+	}
+	if (r < 0)
+		return r;
+	*ret = l;
+	l = (struct dmlinear_active_list){ NULL, 0 };
+	return 0;
 }

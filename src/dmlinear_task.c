@@ -157,7 +157,7 @@ static void cookie_wait(uint32_t cookie, unsigned timeout_ms)
 	(void)dm_udev_wait_immediate(cookie, &ready);
 }
 
-int dmlinear_task_run_synced(int type, const char *name, unsigned timeout_ms, struct err *e)
+int dmlinear_task_run_synced(int type, const char *name, uint16_t udev_flags, unsigned timeout_ms, struct err *e)
 {
 	AUTO(dm_task) struct dm_task *t = dmlinear_task_new(type, name, e);
 	uint32_t cookie = 0;
@@ -165,11 +165,11 @@ int dmlinear_task_run_synced(int type, const char *name, unsigned timeout_ms, st
 
 	if (!t)
 		return -ENOMEM;
-	if (!dm_task_set_cookie(t, &cookie, 0)) {
+	if (!dm_task_set_cookie(t, &cookie, udev_flags)) {
 		/* No semaphore to be had: without one udev still acts, only nobody knows when. */
 		dm_udev_set_sync_support(0);
 		cookie = 0;
-		(void)dm_task_set_cookie(t, &cookie, 0);
+		(void)dm_task_set_cookie(t, &cookie, udev_flags);
 		log_text[0] = '\0';
 	}
 	if (!dm_task_run(t))

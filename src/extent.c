@@ -262,3 +262,34 @@ int extent_list_overlaps(const struct extent_list *a, const struct extent_list *
 	*ret = i < nx && j < ny;
 	return 0;
 }
+
+int extent_list_complement(const struct extent_list *l, uint64_t size_bytes, struct extent_list *ret,
+			   struct err *e)
+{
+	__attribute__((cleanup(auto_extent_list))) struct extent_list rest = { NULL, 0, 0 };
+	AUTO_FREE const struct extent **sorted = NULL;
+	uint64_t at = 0;
+	size_t n = 0;
+	int r = sort_by_place(l, &sorted, &n, e);
+
+	for (size_t i = 0; r == 0 && i <= n; i++) {
+		uint64_t start = i < n ? sorted[i]->physical_bytes : size_bytes;
+		uint64_t end = i < n ? physical_end(sorted[i]) : size_bytes;
+
+		if (start > size_bytes)
+			start = size_bytes;
+		if (start > at) {
+			const struct extent gap = { at, at, start - at };
+
+			r = extent_list_push(&rest, &gap, e);
+		}
+		if (end > at)
+			at = end;
+	}
+	if (r < 0)
+		return r;
+	extent_list_clear(ret);
+	*ret = rest;
+	rest = (struct extent_list){ NULL, 0, 0 };
+	return 0;
+}

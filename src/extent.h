@@ -62,6 +62,13 @@ bool extent_list_find(const struct extent_list *l, uint64_t logical_bytes, struc
 /* Do two lists share a physical byte? Both sorted or not; O((n+m) log(n+m)). -ENOMEM, else 0 and *ret. */
 int extent_list_overlaps(const struct extent_list *a, const struct extent_list *b, bool *ret, struct err *e);
 
+/*
+ * The bytes from 0 to size_bytes of the partition that no extent of the list shows, by place; logical is physical. The list may
+ * be unsorted, overlap, and reach beyond size_bytes. *ret is an initialised list: what it held is replaced, on success only.
+ * -ENOMEM.
+ */
+int extent_list_complement(const struct extent_list *l, uint64_t size_bytes, struct extent_list *ret, struct err *e);
+
 static inline void auto_extent_list(struct extent_list *l)
 {
 	extent_list_clear(l);

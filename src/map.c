@@ -199,7 +199,7 @@ bool map_name_is_valid(const char *name)
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
 	return name[0] >= 'a' && name[0] <= 'z' && name[n] == '\0' &&
-	       n < sizeof(((struct map *)NULL)->name);
+	       n < sizeof(((struct map *)NULL)->name) && strcmp(name, "host") != 0;
 }
 
 bool map_image_is_valid(const char *path)

@@ -31,7 +31,7 @@ struct map_host {
 struct map {
 	char map_id[MAP_UUID_TEXT]; /* random, made once per image */
 	uint64_t generation;        /* 1 at create, + 1 each time the map is written again */
-	char name[32];              /* 'root': [a-z][a-z0-9-]{0,30} */
+	char name[32];              /* 'root': [a-z][a-z0-9-]{0,30}, but not 'host' */
 	char image[1024];           /* '/ubuntu/disks/root.disk', UTF-8, absolute, see map_image_is_valid() */
 	uint64_t size_bytes;        /* of the image; the sum of the extents */
 	uint64_t mft_record;
@@ -55,7 +55,8 @@ int map_check(const struct map *m, struct err *e);
 int map_copy(const struct map *m, struct map **ret, struct err *e);
 
 /*
- * Is this a usable map name / image path? A path is absolute UTF-8, shorter than 1024 bytes, without empty components,
+ * Is this a usable map name / image path? "host" is no name: /dev/mapper/wubi-host is taken (hostdev.h).
+ * A path is absolute UTF-8, shorter than 1024 bytes, without empty components,
  * a '/' at the end, control characters, what Win32 forbids (\ : * ? " < > |), or components that end in '.' or ' '
  * (Windows cannot open those; "." and ".." are among them).
  */

@@ -35,6 +35,24 @@ bool sysfs_read_line(const char *path, char *ret, size_t size)
 	return ret[0] != '\0';
 }
 
+bool sysfs_node(dev_t dev, char *ret, size_t size)
+{
+	FILE *f = fopen(sysfs_path(dev, "uevent").text, "re");
+	char line[PATH_MAX], name[PATH_MAX] = "";
+
+	ret[0] = '\0';
+	if (f == NULL)
+		return false;
+	/* a slash is a slash here; in the names of sysfs's folders it is a '!' */
+	while (name[0] == '\0' && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "DEVNAME=%4000[^\n]", name) != 1)
+			name[0] = '\0';
+	(void)fclose(f); /* it was only read */
+	if (name[0] == '\0' || (size_t)snprintf(ret, size, "/dev/%s", name) >= size)
+		ret[0] = '\0';
+	return ret[0] != '\0';
+}
+
 bool sysfs_is_partition(dev_t dev)
 {
 	return access(sysfs_path(dev, "partition").text, F_OK) == 0;

@@ -26,6 +26,9 @@ struct sysfs_path sysfs_path(dev_t dev, const char *rest);
  */
 bool sysfs_read_line(const char *path, char *ret, size_t size);
 
+/* The kernel's node of a device, "/dev/sda2", whether or not it is there. False: no such device; *ret is empty then. */
+bool sysfs_node(dev_t dev, char *ret, size_t size);
+
 bool sysfs_is_partition(dev_t dev);
 
 /* The disk of a partition; every other device is its own whole. */

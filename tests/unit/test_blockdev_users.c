@@ -239,6 +239,43 @@ static void test_volume_is_a_loop(void **state)
 	assert_false(users_backing(&id, loop, sizeof(loop), &backing));
 }
 
+/* The Windows files mounted beside an image: only a driver that may write keeps what is not on the disk. */
+static void test_the_host_device(void **state)
+{
+	struct report r = { 0 };
+	struct users_ident id = device(8, 2);
+
+	(void)state;
+	run("ln -s ../../../dm-0 sys/devices/sda/sda2/holders/dm-0; echo WUBI-host-12 >sys/devices/dm-0/dm/uuid; "
+	    "echo 1 >sys/devices/dm-0/ro");
+	assert_int_equal(users_check(&id, "", &r, NULL), 0);
+	assert_int_equal(r.count, 1);
+	assert_string_equal(r.items[0].reason, "attached");
+	assert_non_null(strstr(r.items[0].text, "wubi-host stop"));
+	run("echo 0 >sys/devices/dm-0/ro");
+	expect_users(&id, 1, "wubi-host stop"); /* busy */
+	run("rm sys/devices/dm-0/ro");
+	expect_users(&id, 1, "wubi-host stop"); /* unknown is no better */
+}
+
+static void test_nodes(void **state)
+{
+	char name[64];
+
+	(void)state;
+	run("printf 'MAJOR=8\\nMINOR=2\\nDEVNAME=sda2\\nDEVTYPE=partition\\n' >sys/devices/sda/sda2/uevent; "
+	    "printf 'MAJOR=8\\nDEVNAME=cciss/c0d0' >sys/devices/sda/uevent; echo MAJOR=8 >sys/devices/sdb/uevent");
+	assert_true(sysfs_node(makedev(8, 2), name, sizeof(name)));
+	assert_string_equal(name, "/dev/sda2");
+	assert_true(sysfs_node(makedev(8, 0), name, sizeof(name)));
+	assert_string_equal(name, "/dev/cciss/c0d0");
+	assert_false(sysfs_node(makedev(8, 16), name, sizeof(name))); /* no name */
+	assert_string_equal(name, "");
+	assert_false(sysfs_node(makedev(8, 99), name, sizeof(name))); /* no device */
+	assert_false(sysfs_node(makedev(8, 2), name, 5)); /* no room */
+	assert_string_equal(name, "");
+}
+
 static void test_holders(void **state)
 {
 	struct users_ident sda = device(8, 0), sda1 = device(8, 1), sda2 = device(8, 2);
@@ -348,6 +385,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loop_over_the_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_volume_is_a_loop, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holders, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_host_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_for_writing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_lock_does_not_count, setup, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pure part, dmlinear_format(); what needs a kernel with device-mapper is in tests/vm/dm.sh. */
+/* The pure part, dmlinear_format() and the rows of a table; what needs a kernel with device-mapper is in tests/vm/dm.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-#include "dmlinear.h"
+#include "dmlinear_private.h"
 
 #define SECTOR UINT64_C(512)
 #define LIST __attribute__((cleanup(auto_extent_list))) struct extent_list
@@ -163,6 +163,79 @@ static void test_many_rows(void **state)
 	assert_non_null(strstr(text, "\n39992 8 linear 8:2 0\n"));
 }
 
+struct wanted_row {
+	uint64_t start, length;
+	size_t extent; /* SIZE_MAX: zero */
+};
+
+#define ZERO SIZE_MAX
+
+static void assert_rows(const struct extent_list *l, uint64_t size_sectors, const struct wanted_row *wanted, size_t count)
+{
+	struct dmlinear_cursor at = { 0, 0 };
+	struct dmlinear_row row = { 0, 0, NULL };
+
+	assert_int_equal(dmlinear_extents_check(l, size_sectors * SECTOR, NULL), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(dmlinear_row_next(l, size_sectors * SECTOR, &at, &row));
+		assert_int_equal(row.start_sectors, wanted[i].start);
+		assert_int_equal(row.length_sectors, wanted[i].length);
+		assert_ptr_equal(row.extent, wanted[i].extent == ZERO ? NULL : &l->items[wanted[i].extent]);
+	}
+	assert_false(dmlinear_row_next(l, size_sectors * SECTOR, &at, &row));
+	assert_false(dmlinear_row_next(l, size_sectors * SECTOR, &at, &row)); /* and it stays so */
+}
+
+static void test_holes_become_zero_rows(void **state)
+{
+	static const struct wanted_row both_ends[] = { { 0, 100, ZERO }, { 100, 8, 0 }, { 108, 92, ZERO } };
+	static const struct wanted_row middle[] = { { 0, 8, 0 }, { 8, 92, ZERO }, { 100, 8, 1 } };
+	static const struct wanted_row touching[] = { { 0, 8, 0 }, { 8, 8, 1 } };
+	LIST a = { 0 };
+	LIST b = { 0 };
+	LIST c = { 0 };
+
+	(void)state;
+	push(&a, 100, 100, 8);
+	assert_rows(&a, 200, both_ends, 3);
+	assert_rows(&a, 108, both_ends, 2);
+	push(&b, 0, 0, 8);
+	push(&b, 100, 100, 8);
+	assert_rows(&b, 108, middle, 3);
+	push(&c, 0, 500, 8);
+	push(&c, 8, 508, 8);
+	assert_rows(&c, 16, touching, 2);
+}
+
+static void test_bad_lists_with_holes_are_refused(void **state)
+{
+	static const uint64_t rows[][2][3] = {
+		{ { 0, 0, 8 }, { 4, 200, 8 } },    /* an overlap */
+		{ { 100, 0, 8 }, { 0, 200, 8 } },  /* not in order */
+		{ { 0, 0, 8 }, { 100, 200, 0 } },  /* empty */
+		{ { 0, 0, 8 }, { 193, 200, 8 } },  /* beyond the device */
+		{ { 0, 0, 8 }, { 300, 200, 8 } },  /* all of it */
+		{ { 0, 0, 8 }, { 100, UINT64_MAX / SECTOR, 8 } },
+		{ { 0, 0, 8 }, { 100, 200, UINT64_MAX / SECTOR } },
+	};
+	static const struct extent unaligned = { 4096, 4096, 4097 };
+	LIST none = { 0 };
+
+	(void)state;
+	assert_int_equal(dmlinear_extents_check(&none, 200 * SECTOR, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		LIST l = { 0 };
+
+		push(&l, rows[i][0][0], rows[i][0][1], rows[i][0][2]);
+		assert_int_equal(dmlinear_extents_check(&l, 200 * SECTOR, NULL), 0);
+		assert_int_equal(dmlinear_extents_check(&l, 200 * SECTOR + 1, NULL), -EINVAL);
+		push(&l, rows[i][1][0], rows[i][1][1], rows[i][1][2]);
+		assert_int_equal(dmlinear_extents_check(&l, 200 * SECTOR, NULL), -EINVAL);
+	}
+	assert_int_equal(extent_list_push(&none, &unaligned, NULL), 0);
+	assert_int_equal(dmlinear_extents_check(&none, 200 * SECTOR, NULL), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +247,8 @@ int main(void)
 		cmocka_unit_test(test_appended_runs_merge),
 		cmocka_unit_test(test_first_and_last_sector),
 		cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_holes_become_zero_rows),
+		cmocka_unit_test(test_bad_lists_with_holes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,50 @@ static void every_failed_allocation_is_enomem(void **state)
 	assert_true(k > 5);
 }
 
+static void expect_rest(const struct extent *x, size_t n, uint64_t size_bytes, const struct extent *wanted, size_t count)
+{
+	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
+	AUTO(extent_list) struct extent_list rest = { NULL, 0, 0 };
+
+	fill(&l, x, n);
+	assert_int_equal(extent_list_complement(&l, size_bytes, &rest, NULL), 0);
+	assert_int_equal(rest.count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(rest.items[i].logical_bytes == wanted[i].physical_bytes);
+		assert_true(rest.items[i].physical_bytes == wanted[i].physical_bytes);
+		assert_true(rest.items[i].length_bytes == wanted[i].length_bytes);
+	}
+}
+
+#define REST(x, size, ...) \
+	expect_rest(x, sizeof(x) / sizeof((x)[0]), size, (const struct extent[]){ __VA_ARGS__ }, \
+		    sizeof((const struct extent[]){ __VA_ARGS__ }) / sizeof(struct extent))
+
+/* At the start, at the end, beyond it, side by side, twice, unsorted, empty; a size that is no multiple of anything. */
+static void complement_is_what_is_left(void **state)
+{
+	static const struct extent middle[] = { { 0, 4 * K4, K4 } };
+	static const struct extent start[] = { { 0, 0, 2 * K4 } };
+	static const struct extent end[] = { { 0, 8 * K4, 2 * K4 } };
+	static const struct extent beyond[] = { { 0, 8 * K4, 99 * K4 }, { 0, 200 * K4, K4 }, { 0, UINT64_MAX - 9, 99 } };
+	static const struct extent adjacent[] = { { 0, 3 * K4, K4 }, { K4, 2 * K4, K4 }, { 0, 4 * K4, K4 } };
+	static const struct extent twice[] = { { 0, 2 * K4, 4 * K4 }, { 0, 3 * K4, K4 }, { 0, 5 * K4, 2 * K4 } };
+	static const struct extent empty[] = { { 0, 2 * K4, 0 } };
+	static const struct extent all[] = { { 0, 5 * K4, 5 * K4 }, { 0, 0, 5 * K4 } };
+
+	(void)state;
+	REST(middle, 10 * K4, { 0, 0, 4 * K4 }, { 0, 5 * K4, 5 * K4 });
+	REST(start, 10 * K4, { 0, 2 * K4, 8 * K4 });
+	REST(end, 10 * K4, { 0, 0, 8 * K4 });
+	REST(end, 10 * K4 + 512, { 0, 0, 8 * K4 }, { 0, 10 * K4, 512 });
+	REST(beyond, 10 * K4, { 0, 0, 8 * K4 });
+	REST(adjacent, 10 * K4, { 0, 0, 2 * K4 }, { 0, 5 * K4, 5 * K4 });
+	REST(twice, 10 * K4, { 0, 0, 2 * K4 }, { 0, 7 * K4, 3 * K4 });
+	REST(empty, 10 * K4, { 0, 0, 10 * K4 });
+	expect_rest(all, 2, 10 * K4, NULL, 0);
+	expect_rest(NULL, 0, 0, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +333,7 @@ int main(void)
 		cmocka_unit_test(usable_lists_pass),
 		cmocka_unit_test(find_gives_place_and_what_is_contiguous),
 		cmocka_unit_test(overlaps_agrees_with_brute_force),
+		cmocka_unit_test(complement_is_what_is_left),
 		cmocka_unit_test(copies_are_equal_and_separate),
 		cmocka_unit_test(every_failed_allocation_is_enomem),
 	};

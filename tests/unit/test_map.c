@@ -384,6 +384,7 @@ static void names_and_paths(void **state)
 		assert_true(map_image_is_valid(good_paths[i]));
 	for (size_t i = 0; i < COUNT_OF(bad_names); i++)
 		assert_false(map_name_is_valid(bad_names[i]));
+	assert_false(map_name_is_valid("host")); /* /dev/mapper/wubi-host is taken */
 	for (size_t i = 0; i < COUNT_OF(good_names); i++)
 		assert_true(map_name_is_valid(good_names[i]));
 	memset(path, 'a', sizeof(path));

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mountfs - mounts and unmounts a file system, and says where a device is mounted. The only file that includes libmount. */
+#ifndef WUBI_MOUNTFS_H
+#define WUBI_MOUNTFS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+struct mountfs_entry {
+	char target[PATH_MAX];
+	char type[32]; /* the kernel's: "ntfs3", "fuseblk" */
+	bool readonly;
+};
+
+/*
+ * Mounts as mount(8) does, with a helper of the type where there is one; fstab is not read. options: comma-separated.
+ * -ENODEV: neither the kernel nor a helper knows this type.
+ */
+int mountfs_mount(const char *source, const char *target, const char *type, const char *options, struct err *e);
+
+/* -EBUSY: in use; -EINVAL: not a mount point. */
+int mountfs_unmount(const char *target, struct err *e);
+
+/* Where the block device is mounted in this namespace, by its number: the last mount first. *ret->target is "" if nowhere. */
+int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e);
+
+/* Is something mounted at exactly this folder? */
+int mountfs_is_target(const char *folder, bool *ret, struct err *e);
+
+#endif
