@@ -56,7 +56,8 @@ static void last_one_counts_and_quotes_keep_space(void **state)
 	struct bootargs a;
 
 	(void)state;
-	bootargs_parse("root=/dev/sda1 \"loop=/my disks/root.disk\" root=UUID=01D2AB34CD56EF78 wubi.timeout=5 wubi.timeout=7", &a);
+	bootargs_parse("root=/dev/sda1 \"loop=/my disks/root.disk\" root=UUID=01D2AB34CD56EF78 wubi.timeout=5 "
+		       "wubi.timeout=7", &a);
 	assert_string_equal(a.root, "UUID=01D2AB34CD56EF78");
 	assert_string_equal(a.loop, "/my disks/root.disk");
 	assert_int_equal(a.timeout_s, 7);
@@ -105,6 +106,47 @@ static void resume(void **state)
 	assert_false(a.resume);
 }
 
+/* With an offset the session lies in a file of that device, not in a swap area. */
+static void resume_of_a_swap_file(void **state)
+{
+	struct bootargs a;
+
+	(void)state;
+	bootargs_parse("resume=/dev/mapper/wubi-swap", &a);
+	assert_string_equal(a.resume_device, "/dev/mapper/wubi-swap");
+	assert_false(a.resume_offset);
+	bootargs_parse("resume=/dev/mapper/wubi-root resume_offset=4096", &a);
+	assert_string_equal(a.resume_device, "/dev/mapper/wubi-root");
+	assert_true(a.resume && a.resume_offset);
+	bootargs_parse("resume=/dev/mapper/wubi-root resume_offset=4096 noresume", &a);
+	assert_false(a.resume);
+}
+
+/* As people wrote it into menus by hand, and as Wubi did. */
+static void loop_is_a_path_as_maps_have_it(void **state)
+{
+	static const char *const good[] = {
+		"loop=/ubuntu/disks/root.disk", "loop=//ubuntu/disks//root.disk", "loop=ubuntu/disks/root.disk",
+		"loop=///ubuntu///disks/root.disk",
+	};
+	static const char *const bad[] = {
+		"loop=/ubuntu/../x", "loop=", "loop=/", "loop=/ubuntu/disks/", "loop=../x", "loop=/a:b", "loop=/./x", "loop",
+	};
+	struct bootargs a;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(good); i++) {
+		bootargs_parse(good[i], &a);
+		if (strcmp(a.loop, "/ubuntu/disks/root.disk") != 0 || a.problem_count)
+			fail_msg("'%s' is '%s'", good[i], a.loop);
+	}
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		bootargs_parse(bad[i], &a);
+		if (a.loop[0] || a.problem_count != 1)
+			fail_msg("'%s' is '%s'", bad[i], a.loop);
+	}
+}
+
 static void serial_number_of_an_old_root(void **state)
 {
 	unsigned long long serial = 1;
@@ -134,6 +176,8 @@ int main(void)
 		cmocka_unit_test(a_value_that_is_too_long_is_no_value),
 		cmocka_unit_test(problems_have_a_limit),
 		cmocka_unit_test(resume),
+		cmocka_unit_test(resume_of_a_swap_file),
+		cmocka_unit_test(loop_is_a_path_as_maps_have_it),
 		cmocka_unit_test(serial_number_of_an_old_root),
 	};
 

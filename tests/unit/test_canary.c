@@ -172,8 +172,10 @@ static void what_swapfmt_makes_is_ok(void **state)
 	assert_ok(io, "swap", 1);
 	assert_is(io, "swap", UUID_TEXT);
 	assert_bad(io, "ext4", "superblock");
+	assert_false(check_as(io, "swap", UUID_TEXT).suspended);
 	poke(io, 4086, "S1SUSPEND", 10); /* a hibernated system lies in it */
 	assert_ok(io, "swap", 1);
+	assert_true(check_as(io, "swap", UUID_TEXT).suspended);
 	assert_int_equal(blkio_zero(io, 4086, 10, NULL), 0);
 	poke(io, 65526, "SWAPSPACE2", 10); /* 64 KiB pages: 256 of them are too many */
 	assert_bad(io, "swap", "bytes");
@@ -201,6 +203,32 @@ static void swap_must_fit_and_match(void **state)
 	poke32(io, 1028, UINT32_MAX);
 	assert_bad(io, "swap", "bytes");
 	blkio_free(io);
+}
+
+/* A user's tune2fs -U or mkswap: told apart from content that is not the file system. */
+static void another_uuid_alone_is_seen(void **state)
+{
+	static const unsigned groups[] = { 0, 1, 7, 9 };
+	struct swapfmt_params params = { .uuid = { 9 } };
+	struct blkio *io = small_ext4(), *swap = device(NUM_MIB);
+
+	(void)state;
+	assert_false(check_as(io, "ext4", UUID_TEXT).other_uuid);
+	assert_true(check_as(io, "ext4", OTHER_UUID).other_uuid);
+	poke(io, SB(9) + 0x68, "x", 1); /* a part of it is another's: by the wanted UUID, and by the new one */
+	assert_false(check_as(io, "ext4", UUID_TEXT).ok);
+	put_super(io, 9);
+	poke32(io, SB(7) + 0x38, 0);
+	assert_false(check_as(io, "ext4", OTHER_UUID).other_uuid);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		poke32(io, SB(groups[i]) + 0x38, 0);
+	assert_false(check_as(io, "ext4", OTHER_UUID).other_uuid);
+	assert_int_equal(swapfmt_write(swap, &params, NULL), 0);
+	assert_true(check_as(swap, "swap", UUID_TEXT).other_uuid);
+	poke32(swap, 1024, 2);
+	assert_false(check_as(swap, "swap", UUID_TEXT).other_uuid);
+	blkio_free(io);
+	blkio_free(swap);
 }
 
 static void the_last_two_backups_count(void **state)
@@ -366,6 +394,7 @@ int main(void)
 		cmocka_unit_test(what_ext4fmt_makes_is_ok),
 		cmocka_unit_test(what_swapfmt_makes_is_ok),
 		cmocka_unit_test(swap_must_fit_and_match),
+		cmocka_unit_test(another_uuid_alone_is_seen),
 		cmocka_unit_test(the_last_two_backups_count),
 		cmocka_unit_test(a_smaller_file_system_is_fine),
 		cmocka_unit_test(all_backup_schemes_are_known),

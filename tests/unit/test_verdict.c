@@ -217,6 +217,164 @@ static void test_replaced_and_missing(void **state)
 	expect_says(x, "wubi-disk map");
 }
 
+/* Somebody who is told 'no' is told what to do, and what the risk of going on would be. */
+static void expect_advice(struct fixture *x, enum verdict verdict, const char *what)
+{
+	static const char *const verbs[] = { "run ", "restore ", "write ", "undo ", "clear ", "decrypt ", "name ", "move ",
+					     "unplug ", "take ", "derive ", "copy ", "start ", "hold ", "refresh " };
+	const struct verdict_result *r = &x->result;
+	bool found = false;
+
+	expect(x, verdict, false);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		found = found || strstr(r->reasons[r->reason_count - 1], verbs[i]);
+	if (!found)
+		fail_msg("%s (%s): the last reason says not what to do: %s", verdict_name(verdict), what,
+			 r->reasons[r->reason_count - 1]);
+	assert_true(verdict_risk(verdict)[0] || verdict == VERDICT_MOVED);
+}
+
+/* With and without what is odd besides, which must not come last. */
+static void expect_advice_always(struct fixture *x, enum verdict verdict, const char *what)
+{
+	expect_advice(x, verdict, what);
+	x->facts.path_problem = "two entries have this name";
+	x->facts.partuuid = x->facts.serial == x->map.host.serial ? "bbbbbbbb-01" : "aaaaaaaa-01";
+	expect_advice(x, verdict, what);
+	x->facts.path_problem = NULL;
+	x->facts.partuuid = "aaaaaaaa-01";
+}
+
+static void test_the_last_reason_of_a_plain_refusal_says_what_to_do(void **state)
+{
+	struct fixture *x = *state;
+	const struct verdict_facts good = x->facts;
+
+	x->facts.bitlocker = true;
+	expect_advice_always(x, VERDICT_ENCRYPTED, "BitLocker");
+	x->facts = good;
+	x->facts.ntfs = false;
+	expect_advice_always(x, VERDICT_MISSING, "no NTFS");
+	x->facts = good;
+	x->facts.serial = 0x9999;
+	x->facts.partuuid = "bbbbbbbb-01";
+	expect_advice(x, VERDICT_MISSING, "another volume");
+	x->facts = good;
+	x->facts.sector_bytes = 4096;
+	expect_advice_always(x, VERDICT_MISSING, "formatted anew");
+	x->facts = good;
+	x->facts.record_in_use = false;
+	expect_advice_always(x, VERDICT_MISSING, "no file");
+	x->facts.canary_ok = false;
+	expect_advice_always(x, VERDICT_MISSING, "no file, no content");
+	x->facts.path_taken = true;
+	expect_advice_always(x, VERDICT_REPLACED, "another file");
+	x->facts.path_same_fs = true;
+	expect_advice_always(x, VERDICT_REPLACED, "a copy");
+	x->facts = good;
+	x->facts.free_clusters = 1;
+	expect_advice_always(x, VERDICT_EMPTIED, "free bits");
+	x->facts.data_bytes = 0;
+	x->facts.canary_ok = false;
+	expect_advice_always(x, VERDICT_EMPTIED, "no bytes");
+}
+
+static void test_the_last_reason_of_a_foreign_file_says_what_to_do(void **state)
+{
+	struct fixture *x = *state;
+	const struct verdict_facts good = x->facts;
+	bool *const flags[] = { &x->facts.compressed, &x->facts.encrypted, &x->facts.sparse, &x->facts.reparse,
+				&x->facts.resident, &x->facts.is_dir };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		*flags[i] = true;
+		expect_advice_always(x, VERDICT_FOREIGN, "an attribute");
+		*flags[i] = false;
+	}
+	x->facts.extents = NULL;
+	expect_advice_always(x, VERDICT_FOREIGN, "no runs");
+	x->facts = good;
+	x->facts.data_bytes = x->facts.initialized_bytes = x->facts.allocated_bytes = 101 * CLUSTER;
+	expect_advice_always(x, VERDICT_FOREIGN, "longer");
+	x->facts = good;
+	x->facts.allocated_bytes += CLUSTER;
+	expect_advice_always(x, VERDICT_FOREIGN, "allocated");
+	x->facts = good;
+	x->facts.initialized_bytes -= 1;
+	expect_advice_always(x, VERDICT_FOREIGN, "initialised");
+	x->facts = good;
+	x->facts.canary_ok = false;
+	x->facts.canary_reason = "no ext4 superblock";
+	expect_advice_always(x, VERDICT_FOREIGN, "content");
+	move(x);
+	expect_advice_always(x, VERDICT_FOREIGN, "content, moved");
+	x->facts.canary_known = false;
+	expect_advice_always(x, VERDICT_MOVED, "no canary");
+}
+
+static void test_the_last_reason_of_an_unsettled_host_says_what_to_do(void **state)
+{
+	struct fixture *x = *state;
+	bool *const states[] = { &x->facts.dirty, &x->facts.hibernated, &x->facts.fast_startup };
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		*states[i] = true;
+		expect_advice_always(x, VERDICT_UNSETTLED, "a state");
+		*states[i] = false;
+	}
+	x->facts.journal_clean = false;
+	expect_advice_always(x, VERDICT_UNSETTLED, "journal");
+	x->facts.at_map_path = false;
+	x->facts.path = "/x";
+	expect_advice_always(x, VERDICT_UNSETTLED, "renamed");
+	x->facts.indexed = false;
+	expect_advice_always(x, VERDICT_UNSETTLED, "orphaned");
+	move(x);
+	expect_advice_always(x, VERDICT_UNSETTLED, "moved");
+	expect_says(x, "journal");
+}
+
+static void test_only_what_is_refused_has_a_risk(void **state)
+{
+	(void)state;
+	for (enum verdict v = VERDICT_UNKNOWN; v <= VERDICT_INVALID; v++) {
+		bool fits = v == VERDICT_MATCH || v == VERDICT_MOVED || v == VERDICT_RENAMED || v == VERDICT_ORPHANED;
+
+		if (fits == (verdict_risk(v)[0] != '\0'))
+			fail_msg("%s: the risk is '%s'", verdict_name(v), verdict_risk(v));
+	}
+	assert_string_equal(verdict_risk((enum verdict)99), "");
+}
+
+/* A path of any length leaves room for what to do about it. */
+static void test_a_long_name_does_not_hide_the_advice(void **state)
+{
+	struct fixture *x = *state;
+	char path[1024];
+
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	x->facts.at_map_path = false;
+	x->facts.path = path;
+	expect(x, VERDICT_RENAMED, true);
+	if (!strstr(x->result.reasons[x->result.reason_count - 1], "move it back to '/ubuntu/disks/root.disk'"))
+		fail_msg("the last reason is '%s'", x->result.reasons[x->result.reason_count - 1]);
+}
+
+static void test_another_uuid_is_taken_over_and_not_restored(void **state)
+{
+	struct fixture *x = *state;
+
+	x->facts.canary_ok = false;
+	x->facts.canary_reason = "superblock has UUID 2, not 1";
+	x->facts.canary_other_uuid = true;
+	expect(x, VERDICT_FOREIGN, false);
+	expect_says(x, "take it over with wubi-disk map");
+	for (size_t i = 0; i < x->result.reason_count; i++)
+		assert_null(strstr(x->result.reasons[i], "from a copy"));
+}
+
 static void test_match_with_and_without_the_same_partuuid(void **state)
 {
 	struct fixture *x = *state;
@@ -244,6 +402,12 @@ int main(void)
 		TEST(test_renamed_and_orphaned),
 		TEST(test_replaced_and_missing),
 		TEST(test_match_with_and_without_the_same_partuuid),
+		TEST(test_the_last_reason_of_a_plain_refusal_says_what_to_do),
+		TEST(test_the_last_reason_of_a_foreign_file_says_what_to_do),
+		TEST(test_the_last_reason_of_an_unsettled_host_says_what_to_do),
+		TEST(test_only_what_is_refused_has_a_risk),
+		TEST(test_a_long_name_does_not_hide_the_advice),
+		TEST(test_another_uuid_is_taken_over_and_not_restored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
