@@ -184,8 +184,9 @@ static int finish(void *options, struct err *e)
 
 static const struct optrows_program program = {
 	.name = "wubi-attach",
-	.about = "Attaches the images that the maps name, as /dev/mapper/wubi-NAME: finds their volume by what is on it, compares "
-		 "the maps with its MFT, and refuses what is not safe. Runs in the initramfs; running it again changes nothing.",
+	.about = "Attaches the images that the maps name, as /dev/mapper/wubi-NAME: finds their volume by what is on it, "
+		 "compares the maps with its MFT, and refuses what is not safe. Runs in the initramfs; running it again "
+		 "changes nothing.",
 	.options = rows,
 	.option_count = sizeof(rows) / sizeof(rows[0]),
 	.verbs = verbs,

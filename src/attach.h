@@ -32,7 +32,8 @@ struct attach_volume {
 };
 
 /*
- * Refuses "not-a-block-device", and a part of something larger: "partitioned", "ldm", "storage-spaces", "raid". *ret is the caller's: attach_volume_close().
+ * Refuses "not-a-block-device", and a part of something larger: "partitioned", "ldm", "storage-spaces", "raid". *ret is the
+ * caller's: attach_volume_close().
  */
 int attach_volume_open(const char *path, struct attach_volume *ret, struct err *e);
 void attach_volume_close(struct attach_volume *v); /* a zeroed one is fine */
@@ -55,7 +56,8 @@ int attach_check(const struct attach_volume *v, const struct attach_request *req
 
 /*
  * Does the rest. extents: what attach_check() saw, or verify_volume() through the same volume. Attached already by the same
- * table is success. Refusals "busy", "exists", "read-only" (the partition is), "changed", and the verdict's; on any error the device is gone again.
+ * table is success. Refusals "busy", "exists", "read-only" (the partition is), "changed", and the verdict's; on any error the
+ * device is gone again.
  */
 int attach_run(const struct attach_volume *v, const struct attach_request *req, const struct extent_list *extents,
 	       char ret_name[ATTACH_NAME_MAX], struct err *e);

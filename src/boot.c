@@ -6,14 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "attach.h"
 #include "dmlinear.h"
 #include "udevwatch.h"
-
-#define POLL_MS 1000        /* between events: one could be lost */
-#define SETTLE_MS 5000      /* how long udev may take to come to rest when all is found already */
-#define NOTE_EVERY_MS 10000
 
 void boot_say(const struct boot_params *par, enum boot_level level, const char *fmt, ...)
 {
@@ -23,6 +20,9 @@ void boot_say(const struct boot_params *par, enum boot_level level, const char *
 	va_start(args, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, args); /* a cut text is still a text */
 	va_end(args);
+	for (char *p = line; *p; p++)
+		if (*p == '\n') /* of a file's name */
+			*p = '?';
 	par->say(par->ctx, level, line);
 }
 
@@ -47,96 +47,26 @@ const char *boot_host(const struct boot_result *r)
 	return "";
 }
 
-/* ---- waiting ---- */
-
-static bool wants_partuuid(const struct boot_params *par, const struct boot_result *r)
+/* Why the image of loop= is not there: nothing is said to be missing that could not be looked at. */
+static void give_up_loop(const struct boot_params *par, struct boot_result *r)
 {
-	bool wanted = !strncmp(par->args->root, "PARTUUID=", 9);
+	struct boot_map *m = boot_add(par, r, "root", true);
+	const struct err *why = &r->loop_problem;
+	char what[VERDICT_REASON_TEXT];
 
-	for (size_t i = 0; i < r->count; i++)
-		wanted = wanted || (r->maps[i].map && r->maps[i].map->host.partuuid[0]);
-	return wanted;
-}
-
-/* The first map whose host has not been seen. */
-static const struct boot_map *first_lost(const struct boot_result *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		if (r->maps[i].map && !r->maps[i].found)
-			return &r->maps[i];
-	return NULL;
-}
-
-static bool same_devices(const struct hostscan *a, const struct hostscan *b)
-{
-	bool same = a->count == b->count;
-
-	for (size_t i = 0; same && i < a->count; i++)
-		same = a->items[i].device == b->items[i].device && a->items[i].boot.serial == b->items[i].boot.serial &&
-		       a->items[i].boot.kind == b->items[i].boot.kind &&
-		       !strcmp(a->items[i].partuuid, b->items[i].partuuid);
-	return same;
-}
-
-/* One look at what is plugged in. The maps are compared again only when something changed. */
-static int look_around(const struct boot_params *par, struct boot_result *r, struct err *e)
-{
-	__attribute__((cleanup(auto_hostscan))) struct hostscan now = { .count = 0 };
-	int code = hostscan_run(wants_partuuid(par, r), &now, e);
-
-	if (code || (r->seen.count && same_devices(&now, &r->seen)))
-		return code;
-	hostscan_clear(&r->seen);
-	r->seen = now;
-	now = (struct hostscan){ .count = 0 };
-	if (boot_wants_loop(par, r))
-		code = boot_derive_map(par, r, e);
-	return code ? code : boot_decide(r, e);
-}
-
-static void say_waiting(const struct boot_params *par, const struct boot_result *r, uint64_t left_ms)
-{
-	const struct boot_map *m = first_lost(r);
-	unsigned long long left_s = (left_ms + 999) / 1000;
-
-	if (m)
-		boot_say(par, BOOT_WAIT, "waiting for the volume of '%s' (PARTUUID %s, serial number %016" PRIx64 "), %llu s left",
-			 m->name, m->map->host.partuuid[0] ? m->map->host.partuuid : "none", m->map->host.serial, left_s);
-	else if (boot_wants_loop(par, r))
-		boot_say(par, BOOT_WAIT, "waiting for the volume root=%.80s with %.200s, %llu s left", par->args->root,
-			 par->args->loop, left_s);
-	else
-		boot_say(par, BOOT_WAIT, "waiting for udev");
-}
-
-static int wait_for_hosts(const struct boot_params *par, struct boot_result *r, struct err *e)
-{
-	const uint64_t start = udevwatch_now_ms(), deadline = start + par->timeout_s * UINT64_C(1000);
-	uint64_t note = start + NOTE_EVERY_MS / 10; /* the first soon: somebody sits in front of it */
-	AUTO(udevwatch) struct udevwatch *w = NULL;
-	int code = udevwatch_open(&w, e);
-
-	while (!code) {
-		uint64_t now, left;
-		bool lost, busy;
-
-		code = look_around(par, r, e);
-		now = udevwatch_now_ms();
-		lost = first_lost(r) || boot_wants_loop(par, r);
-		busy = udevwatch_is_busy(w) && now < start + SETTLE_MS;
-		if (code || now >= deadline || (!lost && !busy))
-			break;
-		left = deadline - now;
-		if (now >= note) {
-			say_waiting(par, r, left);
-			note = now + NOTE_EVERY_MS;
-		}
-		(void)udevwatch_wait(w, left < POLL_MS ? (unsigned)left : POLL_MS);
+	if (!m)
+		return;
+	if (why->code && !err_is_refusal(why) && why->code != -ENOENT) {
+		m->code = why->code;
+		boot_set_verdict(m, VERDICT_UNKNOWN, why->text,
+				 "if it stays so, run chkdsk /f in Windows, and look at the disk's health");
+		return;
 	}
-	return code;
+	(void)snprintf(what, sizeof(what), "no NTFS volume root=%.80s within %u s, which should hold %.100s", par->args->root,
+		       par->timeout_s, par->args->loop);
+	boot_set_verdict(m, why->code && err_is_refusal(why) ? VERDICT_FOREIGN : VERDICT_MISSING, why->code ? why->text : what,
+			 "root=UUID= has to be the volume's serial number as blkid prints it, and loop= the image's path on it");
 }
-
-/* ---- the end of waiting ---- */
 
 static void give_up_lost(const struct boot_params *par, struct boot_result *r)
 {
@@ -145,25 +75,17 @@ static void give_up_lost(const struct boot_params *par, struct boot_result *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct boot_map *m = &r->maps[i];
 
-		if (!m->map || m->found)
+		if (!m->map || m->found || m->volume[0]) /* of one that was looked at there is a verdict */
 			continue;
 		(void)snprintf(what, sizeof(what), "no volume with PARTUUID %s or serial number %016" PRIx64 " within %u s",
 			       m->map->host.partuuid[0] ? m->map->host.partuuid : "(none)", m->map->host.serial,
 			       par->timeout_s);
 		boot_set_verdict(m, VERDICT_MISSING, what,
-				 "is the disk connected, and not formatted anew? for a slow one give wubi.timeout=SECONDS to the kernel");
+				 "is the disk connected, and not formatted anew? for a slow one give wubi.timeout=SECONDS to the "
+				 "kernel");
 	}
-	if (boot_wants_loop(par, r)) {
-		struct boot_map *m = boot_add(par, r, "root");
-
-		if (!m)
-			return;
-		m->needed = true;
-		(void)snprintf(what, sizeof(what), "no NTFS volume root=%.80s within %u s, which should hold %.100s",
-			       par->args->root, par->timeout_s, par->args->loop);
-		boot_set_verdict(m, VERDICT_MISSING, what,
-				 "root=UUID= has to be the volume's serial number as blkid prints it; see wubi(7)");
-	}
+	if (boot_wants_loop(par, r))
+		give_up_loop(par, r);
 }
 
 static bool is_swap(const struct boot_map *m)
@@ -171,7 +93,7 @@ static bool is_swap(const struct boot_map *m)
 	return !strcmp(m->map->fs_type, "swap");
 }
 
-/* Everything but swap is where the map says, so that a session that is resumed finds the devices it knew. */
+/* Everything is where the map says, so that a session that is resumed finds the devices it knew. */
 static bool all_match(const struct boot_result *r)
 {
 	for (size_t i = 0; i < r->count; i++)
@@ -180,27 +102,98 @@ static bool all_match(const struct boot_result *r)
 	return true;
 }
 
+/*
+ * Could a hibernated session be resumed from it, whoever asks for that? By its header, or by the kernel's command line. The
+ * kernel that comes back has the device-mapper tables of before.
+ */
+static bool holds_session(const struct bootargs *a, const struct boot_map *m)
+{
+	static const char mapper[] = "/dev/mapper/wubi-";
+
+	if (m->suspended)
+		return true;
+	if (!a->resume)
+		return false;
+	if (is_swap(m) || a->resume_offset)
+		return true;
+	if (!strncmp(a->resume_device, mapper, strlen(mapper)))
+		return !strcmp(a->resume_device + strlen(mapper), m->name);
+	return !strncmp(a->resume_device, "UUID=", 5) && m->map->fs_uuid[0] &&
+	       !strcasecmp(a->resume_device + 5, m->map->fs_uuid);
+}
+
+static void refuse(struct boot_map *m, const char *reason, const char *what, const char *remedy)
+{
+	(void)snprintf(m->refusal, sizeof(m->refusal), "%s", reason);
+	boot_set_verdict(m, m->verdict.verdict, what, remedy);
+}
+
 /* What the verdict allows a file system need not be enough for swap: nothing in it proves that it is whole. */
 static bool may_attach(const struct boot_params *par, const struct boot_result *r, struct boot_map *m)
 {
-	enum verdict settled = m->verdict.settled;
-
-	if (!m->map || !attach_is_allowed(&m->verdict, par->args->allow_unsettled))
+	if (m->refusal[0] || !attach_is_allowed(&m->verdict, boot_allows_unsettled(par, m)))
 		return false;
-	if (is_swap(m) && settled != VERDICT_MATCH)
+	if (is_swap(m) && m->verdict.settled != VERDICT_MATCH)
 		return false;
-	if (is_swap(m) && par->args->resume && !all_match(r)) {
-		boot_set_verdict(m, m->verdict.verdict, "resume= is given, and not every image is where it was when Linux slept",
-				 "the session in it cannot be resumed; swap is off until the next boot without resume=");
+	if (holds_session(par->args, m) && !all_match(r)) {
+		refuse(m, "resume", "a hibernated session may be in it, and not every image is where it was when Linux slept",
+		       "boot with noresume on the kernel's command line, and 'mkswap' a swap that holds the session: the session "
+		       "is lost, files are not");
 		return false;
 	}
 	return true;
 }
 
+/* Do two maps lead to the same bytes? What cannot be compared here, device-mapper's own look finds. */
+static bool overlap(const struct boot_map *a, const struct boot_map *b)
+{
+	bool same = false;
+
+	if (!a->map || !b->map || a->refusal[0] || b->refusal[0] || strcmp(a->volume, b->volume) != 0)
+		return false;
+	(void)extent_list_overlaps(&a->extents, &b->extents, &same, NULL); /* out of memory: see above */
+	return same;
+}
+
+static void refuse_overlap(const struct boot_map *first, struct boot_map *second)
+{
+	char what[VERDICT_REASON_TEXT];
+
+	(void)snprintf(what, sizeof(what), "the maps '%s' and '%s' are of the same bytes of %.100s", first->name, second->name,
+		       first->volume);
+	refuse(second, "overlap", what, "remove the one that is not in use from /etc/wubi/maps, and rebuild the initramfs");
+}
+
+/* Of two that root needs either will do: with root=UUID= both are meant. */
+static bool goes_before(const struct boot_map *a, const struct boot_map *b)
+{
+	if (a->needed != b->needed)
+		return a->needed;
+	return a < b ? strcmp(b->name, "root") != 0 : !strcmp(a->name, "root");
+}
+
+/* The one that root needs goes before, and nothing else may write there. */
+static void refuse_overlaps(struct boot_result *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t k = i + 1; k < r->count; k++) {
+			struct boot_map *a = &r->maps[i], *b = &r->maps[k];
+
+			if (!overlap(a, b))
+				continue;
+			if (!goes_before(a, b)) {
+				a = &r->maps[k];
+				b = &r->maps[i];
+			}
+			refuse_overlap(a, b);
+			b->needed = false;
+		}
+}
+
 static int attach_one(const struct boot_params *par, struct boot_map *m, struct err *e)
 {
 	__attribute__((cleanup(auto_attach_volume))) struct attach_volume v = { .io = NULL };
-	const struct attach_request req = { .map = m->map, .allow_unsettled = par->args->allow_unsettled };
+	const struct attach_request req = { .map = m->map, .allow_unsettled = boot_allows_unsettled(par, m) };
 	char name[ATTACH_NAME_MAX];
 	int code = attach_volume_open(m->volume, &v, e);
 
@@ -243,16 +236,48 @@ static void say_attached(const struct boot_params *par, const struct boot_map *m
 		say_reasons(par, level, &m->verdict);
 }
 
-static void say_refused(const struct boot_params *par, const struct boot_map *m)
+/* A map that nobody can read might be root's: then root is what waits for it in vain. */
+static bool is_grave(const struct boot_result *r, const struct boot_map *m)
 {
-	enum boot_level level = m->needed ? BOOT_ERROR : BOOT_WARN;
+	bool known = false;
+
+	for (size_t i = 0; i < r->count; i++)
+		known = known || r->maps[i].needed;
+	return m->needed || (!m->map && !known);
+}
+
+static void say_refused(const struct boot_params *par, const struct boot_result *r, const struct boot_map *m)
+{
+	enum boot_level level = is_grave(r, m) ? BOOT_ERROR : BOOT_WARN;
+	bool lost = m->verdict.verdict == VERDICT_MISSING && !m->volume[0]; /* then nothing can be said of its clusters */
+	const char *risk = m->refusal[0] || lost ? "" : verdict_risk(m->verdict.verdict);
 
 	boot_say(par, level, "%s: not attached: %s%s%s", m->name, m->refusal[0] ? m->refusal : verdict_name(m->verdict.verdict),
 		 m->volume[0] ? ", on " : "", m->volume);
+	if (risk[0])
+		boot_say(par, level, "  risk: %s", risk);
 	say_reasons(par, level, &m->verdict);
-	if (m->verdict.verdict == VERDICT_UNSETTLED && m->needed && attach_is_allowed(&m->verdict, true))
-		boot_say(par, level, "  the runs are the map's: wubi.unsettled=allow on the kernel's command line goes on, at your own "
-			 "risk, see wubi(7)");
+	if (m->verdict.verdict == VERDICT_UNSETTLED && m->needed && !m->derived && attach_is_allowed(&m->verdict, true))
+		boot_say(par, level, "  the runs are the map's: wubi.unsettled=allow on the kernel's command line goes on, at "
+			 "your own risk, see wubi(7)");
+}
+
+/* What can be done about a refusal by device-mapper, there and then. */
+static const char *remedy_of(const char *reason)
+{
+	static const struct {
+		const char *reason, *remedy;
+	} remedies[] = {
+		{ "busy", "'dmsetup ls --tree' and 'cat /proc/mounts' say what holds it; end that, then run wubi-attach again" },
+		{ "exists", "'dmsetup info' shows it; 'dmsetup remove' what is not of this map, then run wubi-attach again" },
+		{ "read-only", "a switch on the disk or card, or a failing disk? nothing can be written to it" },
+		{ "changed", "start again; if it stays so, look at the disk's health" },
+	};
+
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (!strcmp(reason, remedies[i].reason))
+			return remedies[i].remedy;
+	return "look at 'dmesg', then run wubi-attach again";
 }
 
 static void attach_map(const struct boot_params *par, struct boot_result *r, struct boot_map *m)
@@ -263,8 +288,8 @@ static void attach_map(const struct boot_params *par, struct boot_result *r, str
 		boot_say(par, BOOT_INFO, "%s: %s is active already", m->name, m->device);
 		return;
 	}
-	if (!may_attach(par, r, m)) {
-		say_refused(par, m);
+	if (!m->map || !may_attach(par, r, m)) {
+		say_refused(par, r, m);
 		return;
 	}
 	if (par->dry_run) {
@@ -276,45 +301,47 @@ static void attach_map(const struct boot_params *par, struct boot_result *r, str
 		say_attached(par, m);
 		return;
 	}
-	(void)snprintf(m->refusal, sizeof(m->refusal), "%s", why.reason[0] ? why.reason : "failed");
-	boot_set_verdict(m, m->verdict.verdict, why.text, "see 'what you see' in wubi(7) and /run/wubi/boot.log");
-	say_refused(par, m);
+	refuse(m, why.reason[0] ? why.reason : "failed", why.text, remedy_of(why.reason));
+	say_refused(par, r, m);
 }
 
-/* The verdicts are all known before the first device is made: what one map says may decide about another. */
+/*
+ * The verdicts are all known before the first device is made: what one map says may decide about another. Root first, so that
+ * no other map's device is in its way; swap last.
+ */
 static void attach_all(const struct boot_params *par, struct boot_result *r)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (r->maps[i].map && !is_swap(&r->maps[i]))
-			attach_map(par, r, &r->maps[i]);
-		else if (!r->maps[i].map)
-			say_refused(par, &r->maps[i]);
-	for (size_t i = 0; i < r->count; i++)
-		if (r->maps[i].map && is_swap(&r->maps[i]))
-			attach_map(par, r, &r->maps[i]);
+	refuse_overlaps(r);
+	for (unsigned pass = 0; pass < 3; pass++)
+		for (size_t i = 0; i < r->count; i++) {
+			struct boot_map *m = &r->maps[i];
+
+			if (pass == (m->needed ? 0 : !m->map || !is_swap(m) ? 1 : 2))
+				attach_map(par, r, m);
+		}
 }
 
+/* Everybody who looks for a disk that is not found wants to know what is there. */
 static void say_seen(const struct boot_params *par, const struct boot_result *r)
 {
-	bool needs = false;
+	bool lost = false;
 
 	for (size_t i = 0; i < r->count; i++)
-		needs = needs || (r->maps[i].needed && r->maps[i].map && !r->maps[i].device[0] && !r->maps[i].found);
+		lost = lost || (r->maps[i].needed && r->maps[i].verdict.verdict == VERDICT_MISSING);
 	for (size_t i = 0; i < r->seen.count; i++)
-		boot_say(par, needs && !par->dry_run ? BOOT_ERROR : BOOT_INFO, "  %s: %s", r->seen.items[i].path,
-			 r->seen.items[i].text);
+		boot_say(par, lost ? BOOT_WARN : BOOT_INFO, "%s: %s", r->seen.items[i].path, r->seen.items[i].text);
 }
 
-static int status_of(const struct boot_params *par, const struct boot_result *r, struct err *e)
+static int status_of(const struct boot_params *par, struct boot_result *r, struct err *e)
 {
 	for (size_t i = 0; i < r->count; i++) {
-		const struct boot_map *m = &r->maps[i];
+		struct boot_map *m = &r->maps[i];
 		const char *why = m->verdict.reason_count ? m->verdict.reasons[0] : "";
 		char reason[ERR_REASON_MAX];
 
-		if (!m->needed || m->device[0] || (par->dry_run && attach_is_allowed(&m->verdict, par->args->allow_unsettled)))
+		if (!m->needed || m->device[0] || (par->dry_run && may_attach(par, r, m)))
 			continue;
-		if (m->verdict.verdict == VERDICT_UNKNOWN || (m->code && !strcmp(m->refusal, "failed")))
+		if ((m->verdict.verdict == VERDICT_UNKNOWN && !m->refusal[0]) || !strcmp(m->refusal, "failed"))
 			return err_set(e, m->code ? m->code : -EIO, "%s: %s", m->name, why);
 		(void)snprintf(reason, sizeof(reason), "%s%s", m->refusal[0] ? "" : "verdict-",
 			       m->refusal[0] ? m->refusal : verdict_name(m->verdict.verdict));
@@ -335,11 +362,11 @@ int boot_run(const struct boot_params *par, struct boot_result *ret, struct err 
 	}
 	code = boot_load_maps(par, ret, e);
 	if (!code && (ret->count || boot_wants_loop(par, ret)))
-		code = wait_for_hosts(par, ret, e);
+		code = boot_wait(par, ret, e);
 	if (!code) {
 		give_up_lost(par, ret);
-		attach_all(par, ret);
 		say_seen(par, ret);
+		attach_all(par, ret);
 		code = status_of(par, ret, e);
 	}
 	ret->elapsed_ms = udevwatch_now_ms() - start;

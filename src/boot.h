@@ -20,7 +20,7 @@
 #include "map.h"
 #include "verdict.h"
 
-#define BOOT_MAPS_MAX 16
+#define BOOT_MAPS_MAX 64
 #define BOOT_TIMEOUT_S 30 /* wubi.timeout= changes it */
 #define BOOT_DEVICE_MAX 64
 
@@ -47,13 +47,16 @@ struct boot_map {
 	char name[32];
 	struct map *map;               /* NULL: it could not be read, or derived */
 	bool needed;                   /* root is on it */
-	bool found;                    /* a volume that could be its host was seen */
+	bool derived;                  /* from the MFT, for loop=: nothing that could be compared with it */
+	bool found;                    /* a volume that has to be its host was seen: waiting would change nothing */
+	bool retry;                    /* ... or could not be read, which may pass */
+	bool suspended;                /* a swap that holds a hibernated session */
 	struct verdict_result verdict; /* its reasons are for the user */
 	struct extent_list extents;    /* the runs as they are now */
 	char volume[272];              /* the host, "" unknown */
 	char device[BOOT_DEVICE_MAX];  /* "/dev/mapper/wubi-root", "" not attached */
 	int code;                      /* of a failure: a negative errno; 0 when the verdict tells all */
-	char refusal[32];              /* of attaching: "busy", "exists", ...; "" none */
+	char refusal[32];              /* why it is not attached although the verdict allows it: "busy", "resume", ...; "" none */
 };
 
 /* Zero-initialised is empty; release with boot_result_clear(). */
@@ -62,6 +65,7 @@ struct boot_result {
 	size_t count;
 	struct hostscan seen;          /* all volumes, with what was made of them */
 	char root_device[BOOT_DEVICE_MAX]; /* loop= decided the root: its device; else "" */
+	struct err loop_problem;       /* why the image of loop= could not be taken from a volume that was seen */
 	uint64_t elapsed_ms;
 };
 

@@ -6,16 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "blockdev.h"
 #include "filedev.h"
+#include "report.h"
 #include "verify.h"
 
 /* One map on one volume. */
 struct look {
 	struct hostscan_device *device;
 	struct verify_result result;
-	int code;        /* it could not be told */
-	char why[VERDICT_REASON_TEXT];
+	int code;       /* it could not be told */
+	struct err why;
 };
 
 void boot_set_verdict(struct boot_map *m, enum verdict v, const char *what, const char *remedy)
@@ -27,64 +30,136 @@ void boot_set_verdict(struct boot_map *m, enum verdict v, const char *what, cons
 	(void)snprintf(r->reasons[1], VERDICT_REASON_TEXT, "%.255s", remedy);
 }
 
+/* A member of a RAID set or a part of a dynamic disk may look whole, and must not be used alone. */
+static int check_device(const struct blkio *io, struct err *e)
+{
+	struct report report = { .count = 0 };
+	struct blockdev_info info;
+	int code = blockdev_probe(io, &info, e);
+
+	if (code)
+		return code;
+	blockdev_check(&info, 0, &report);
+	return report_refuse(&report, e);
+}
+
 static void look(struct hostscan_device *d, const struct map *m, struct look *ret)
 {
 	AUTO(blkio) struct blkio *io = NULL;
-	struct err why = ERR_INIT;
+	const struct verdict_result *v = &ret->result.verdict;
 	size_t used = strlen(d->text);
 
 	*ret = (struct look){ .device = d };
-	ret->code = filedev_open(d->path, FILEDEV_READ, &io, &why);
+	ret->code = filedev_open(d->path, FILEDEV_READ, &io, &ret->why);
 	if (!ret->code)
-		ret->code = verify_volume(io, d->partuuid, m, &ret->result, &why);
-	if (ret->code)
-		(void)snprintf(ret->why, sizeof(ret->why), "%.255s", why.text);
-	(void)snprintf(d->text + used, sizeof(d->text) - used, "; %s: %s%s%s", m->name,
-		       verdict_name(ret->result.verdict.verdict), ret->code || ret->result.verdict.reason_count ? ": " : "",
-		       ret->code ? ret->why : ret->result.verdict.reason_count ? ret->result.verdict.reasons[0] : "");
+		ret->code = check_device(io, &ret->why);
+	if (!ret->code)
+		ret->code = verify_volume(io, d->partuuid, m, &ret->result, &ret->why);
+	(void)snprintf(d->text + used, sizeof(d->text) - used, "; %s: %s%s%s", m->name, verdict_name(v->verdict),
+		       ret->code || v->reason_count ? ": " : "",
+		       ret->code ? ret->why.text : v->reason_count ? v->reasons[0] : "");
 }
 
-/* Of those that do not fit, the one that says most: a file that is not right before a volume without it, an error last. */
+enum { TELLS_MISSING = 1, TELLS_ERROR, TELLS_VERDICT, TELLS_FIT };
+
+/* How much a look says: a volume without the file least; then one that could not be read, which may well have it. */
 static unsigned telling(const struct look *l)
 {
 	if (l->code)
-		return 0;
+		return TELLS_ERROR;
 	if (l->result.verdict.verdict == VERDICT_MISSING)
-		return 1;
-	return verify_fits(&l->result) ? 3 : 2;
+		return TELLS_MISSING;
+	return verify_fits(&l->result) ? TELLS_FIT : TELLS_VERDICT;
+}
+
+static bool has_serial(const struct look *l, const struct map *m)
+{
+	return l->device->boot.kind == BOOTSECT_NTFS && l->device->boot.serial == m->host.serial;
+}
+
+/* By both marks it is the very volume that the map was made on, whatever is on it now. */
+static bool is_the_host(const struct look *l, const struct map *m)
+{
+	return m->host.partuuid[0] && !strcasecmp(l->device->partuuid, m->host.partuuid) &&
+	       (has_serial(l, m) || l->device->boot.kind == BOOTSECT_BITLOCKER);
 }
 
 static void take(struct look *l, struct boot_map *m)
 {
 	m->code = l->code;
 	m->verdict = l->result.verdict;
+	m->suspended = l->result.suspended;
 	(void)snprintf(m->volume, sizeof(m->volume), "%s", l->device->path);
 	if (l->code) {
-		boot_set_verdict(m, VERDICT_UNKNOWN, l->why,
+		(void)snprintf(m->refusal, sizeof(m->refusal), "%s", l->why.reason);
+		boot_set_verdict(m, VERDICT_UNKNOWN, l->why.text,
 				 "if it stays so, run chkdsk /f in Windows, and look at the disk's health");
+		if (m->refusal[0])
+			m->verdict.reason_count = 1; /* it says itself what to do */
 		return;
 	}
 	m->extents = l->result.extents;
 	l->result.extents = (struct extent_list){ 0 };
 }
 
+/* Of two clones that differ in their serial numbers the one with the map's is meant: that is how a user keeps both. */
+static struct look *find_clone(struct look *looks, size_t count, const struct look *best, const struct map *m)
+{
+	for (size_t i = 0; i < count; i++)
+		if (&looks[i] != best && telling(&looks[i]) == TELLS_FIT && has_serial(&looks[i], m) == has_serial(best, m))
+			return &looks[i];
+	return NULL;
+}
+
+/* One fits; but another could be the same image's, and older or newer. */
+static void warn_of_others(struct look *looks, size_t count, const struct look *best, struct boot_map *m)
+{
+	struct verdict_result *r = &m->verdict;
+
+	for (size_t i = 0; i < count; i++) {
+		struct look *l = &looks[i];
+
+		if (l == best || r->reason_count == VERDICT_REASONS_MAX ||
+		    (telling(l) != TELLS_ERROR && !(telling(l) == TELLS_VERDICT && is_the_host(l, m->map))))
+			continue;
+		(void)snprintf(r->reasons[r->reason_count++], VERDICT_REASON_TEXT, "%.90s may hold this image as well (%s): is "
+			       "%.90s the one that you mean?", l->device->path,
+			       verdict_name(l->result.verdict.verdict), m->volume);
+	}
+}
+
 static void choose(struct look *looks, size_t count, struct boot_map *m)
 {
-	struct look *best = &looks[0], *other = NULL;
+	struct look *best = &looks[0];
+	const struct look *clone = NULL;
 	char what[2 * sizeof(best->device->path) + 64];
 
 	for (size_t i = 1; i < count; i++) {
-		if (telling(&looks[i]) == 3 && telling(best) == 3)
-			other = &looks[i];
-		else if (telling(&looks[i]) > telling(best))
+		unsigned more = telling(&looks[i]), most = telling(best);
+
+		if (more > most || (more == most && has_serial(&looks[i], m->map) && !has_serial(best, m->map)))
 			best = &looks[i];
 	}
+	m->found = telling(best) > TELLS_MISSING || is_the_host(best, m->map);
+	m->retry = telling(best) == TELLS_ERROR;
+	if (telling(best) == TELLS_FIT)
+		clone = find_clone(looks, count, best, m->map);
 	take(best, m);
-	if (!other)
-		return;
-	(void)snprintf(what, sizeof(what), "both %s and %s hold this image", best->device->path, other->device->path);
-	boot_set_verdict(m, VERDICT_AMBIGUOUS, what,
-			 "one is a clone of the other: unplug it, or give it a new serial number (ntfslabel --new-serial)");
+	if (clone) {
+		(void)snprintf(what, sizeof(what), "both %s and %s hold this image", best->device->path, clone->device->path);
+		boot_set_verdict(m, VERDICT_AMBIGUOUS, what, "one is a clone of the other: unplug it, or give it a new serial "
+				 "number (ntfslabel --new-serial)");
+	} else if (telling(best) == TELLS_FIT) {
+		warn_of_others(looks, count, best, m);
+	}
+}
+
+static void forget(struct boot_map *m)
+{
+	extent_list_clear(&m->extents);
+	m->found = m->retry = m->suspended = false;
+	m->code = 0;
+	m->volume[0] = m->refusal[0] = '\0';
 }
 
 static int decide_map(struct boot_result *r, struct boot_map *m, struct err *e)
@@ -94,11 +169,10 @@ static int decide_map(struct boot_result *r, struct boot_map *m, struct err *e)
 
 	if (!looks)
 		return err_set(e, -ENOMEM, "compare the volumes with the map '%s': out of memory", m->name);
-	extent_list_clear(&m->extents);
+	forget(m);
 	for (size_t i = 0; i < r->seen.count; i++)
 		if (hostscan_is_candidate(&r->seen.items[i], m->map))
 			look(&r->seen.items[i], m->map, &looks[count++]);
-	m->found = count > 0;
 	if (count)
 		choose(looks, count, m);
 	for (size_t i = 0; i < count; i++)

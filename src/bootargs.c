@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map.h"
 #include "num.h"
 
 struct word {
@@ -74,6 +75,22 @@ static void take_timeout(struct bootargs *a, const struct word *w)
 	a->timeout_s = (unsigned)seconds;
 }
 
+/* As a map has it: Wubi's own entries were written by hand, with more slashes or none in front. */
+static void take_loop(struct bootargs *a, const struct word *w)
+{
+	char path[BOOTARGS_VALUE_MAX + 2] = "/";
+	size_t n = 1;
+
+	for (const char *p = w->value; *p; p++)
+		if (*p != '/' || path[n - 1] != '/')
+			path[n++] = *p;
+	path[n] = '\0';
+	if (w->cut || !map_image_is_valid(path))
+		problem(a, "loop=%.60s is no path on a volume, it is ignored", w->value);
+	else
+		(void)snprintf(a->loop, sizeof(a->loop), "%s", path);
+}
+
 /* Our own parameters: one that is misspelt must not be taken for its opposite in silence. */
 static void take_ours(struct bootargs *a, const struct word *w)
 {
@@ -95,7 +112,7 @@ static void take_ours(struct bootargs *a, const struct word *w)
 
 void bootargs_parse(const char *text, struct bootargs *ret)
 {
-	bool resume = false, noresume = false;
+	bool noresume = false;
 	struct word w;
 
 	memset(ret, 0, sizeof(*ret));
@@ -105,13 +122,15 @@ void bootargs_parse(const char *text, struct bootargs *ret)
 		else if (!strcmp(w.key, "root"))
 			take_text(ret, &w, ret->root);
 		else if (!strcmp(w.key, "loop"))
-			take_text(ret, &w, ret->loop);
+			take_loop(ret, &w);
 		else if (!strcmp(w.key, "resume"))
-			resume = w.value[0] && strcmp(w.value, "none") != 0;
+			take_text(ret, &w, ret->resume_device);
+		else if (!strcmp(w.key, "resume_offset"))
+			ret->resume_offset = true;
 		else if (!strcmp(w.key, "noresume"))
 			noresume = true;
 	}
-	ret->resume = resume && !noresume;
+	ret->resume = ret->resume_device[0] && strcmp(ret->resume_device, "none") != 0 && !noresume;
 }
 
 bool bootargs_root_serial(const struct bootargs *args, unsigned long long *ret)

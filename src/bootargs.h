@@ -19,10 +19,12 @@ struct bootargs {
 	bool off;                      /* wubi=off: attach nothing */
 	bool allow_unsettled;          /* wubi.unsettled=allow */
 	bool resume;                   /* resume= asks for the image of a hibernated session, and noresume does not forbid it */
+	bool resume_offset;            /* ... which lies in a swap file */
 	bool timeout_given;
 	unsigned timeout_s;            /* wubi.timeout=S, how long the host may take to appear */
 	char map[BOOTARGS_VALUE_MAX];  /* wubi.map=PATH, "" none */
 	char root[BOOTARGS_VALUE_MAX]; /* root=, "" none */
+	char resume_device[BOOTARGS_VALUE_MAX];
 	char loop[BOOTARGS_VALUE_MAX]; /* loop=PATH on the volume that root= names: a Wubi disk without a map */
 	size_t problem_count;          /* what was not understood; boot goes on without it */
 	char problems[BOOTARGS_PROBLEMS_MAX][128];

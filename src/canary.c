@@ -78,6 +78,7 @@ static void complain(struct canary_result *r, const char *fmt, ...)
 {
 	va_list args;
 
+	r->other_uuid = false;
 	if (r->reason[0] != '\0')
 		return;
 	va_start(args, fmt);
@@ -88,11 +89,14 @@ static void complain(struct canary_result *r, const char *fmt, ...)
 static void check_uuid(const char *place, const uint8_t id[16], const char *wanted,
 		       struct canary_result *r)
 {
+	bool only = r->reason[0] == '\0' || r->other_uuid;
 	char have[UUID_TEXT];
 
 	uuid_to_text(id, have);
-	if (strcasecmp(have, wanted) != 0)
-		complain(r, "%s has UUID %s, not %s", place, have, wanted);
+	if (strcasecmp(have, wanted) == 0)
+		return;
+	complain(r, "%s has UUID %s, not %s", place, have, wanted);
+	r->other_uuid = only;
 }
 
 /* What arithmetic below relies on: nothing is zero, nothing lies beyond the image. */
@@ -260,11 +264,12 @@ static bool is_swap_signature(const uint8_t *p)
 }
 
 /* The signature ends the first page, of whatever size. *ret_page_bytes: 0 if there is none. */
-static int swap_find(const struct blkio *image, uint32_t *ret_page_bytes, struct err *e)
+static int swap_find(const struct blkio *image, uint32_t *ret_page_bytes, bool *ret_suspended, struct err *e)
 {
 	uint8_t signature[SWAP_SIGNATURE_BYTES];
 
 	*ret_page_bytes = 0;
+	*ret_suspended = false;
 	for (uint32_t page = SWAP_PAGE_MIN; page <= SWAP_PAGE_MAX; page *= 2) {
 		int rc;
 
@@ -275,6 +280,7 @@ static int swap_find(const struct blkio *image, uint32_t *ret_page_bytes, struct
 			return err_wrap(e, rc, "swap signature");
 		if (is_swap_signature(signature)) {
 			*ret_page_bytes = page;
+			*ret_suspended = signature[1] == '1';
 			break;
 		}
 	}
@@ -307,7 +313,7 @@ static int swap_check(const struct blkio *image, const char *fs_uuid, struct can
 {
 	struct swap_layout l = { .version_known = false };
 	uint32_t page_bytes = 0;
-	int rc = swap_find(image, &page_bytes, e);
+	int rc = swap_find(image, &page_bytes, &r->suspended, e);
 
 	if (rc != 0)
 		return rc;
@@ -363,7 +369,7 @@ static int identify(const struct blkio *image, const char **ret_type, char ret_u
 		return 0;
 	}
 	if (rc == 0)
-		rc = swap_find(image, &page_bytes, e);
+		rc = swap_find(image, &page_bytes, &unused.suspended, e);
 	if (rc != 0 || page_bytes == 0)
 		return rc;
 	rc = swap_read(image, page_bytes, &swap, e);

@@ -20,6 +20,8 @@ struct canary_result {
 	bool known;       /* fs_type is one we have canaries for */
 	bool ok;          /* all right */
 	unsigned checked; /* places looked at */
+	bool other_uuid;  /* not ok for this alone: it is whole, and has another UUID than was asked for */
+	bool suspended;   /* swap: it holds a hibernated session */
 	char reason[160]; /* when not ok: which place, what was there */
 };
 

@@ -84,7 +84,21 @@ static void look_at_head(const struct blkio *io, struct hostscan_device *d)
 	}
 }
 
-static void look(bool want_partuuid, struct hostscan_device *d)
+/* Asking for it takes two passes of libblkid; what is cached is of this very disk. */
+static bool find_partuuid(const struct hostscan *last, struct hostscan_device *d)
+{
+	for (size_t i = 0; last && d->diskseq && i < last->count; i++) {
+		const struct hostscan_device *l = &last->items[i];
+
+		if (l->device != d->device || l->diskseq != d->diskseq || strcmp(l->path, d->path) != 0)
+			continue;
+		(void)snprintf(d->partuuid, sizeof(d->partuuid), "%s", l->partuuid);
+		return true;
+	}
+	return false;
+}
+
+static void look(bool want_partuuid, const struct hostscan *last, struct hostscan_device *d)
 {
 	AUTO(blkio) struct blkio *io = NULL;
 	struct blockdev_info info;
@@ -96,7 +110,7 @@ static void look(bool want_partuuid, struct hostscan_device *d)
 	}
 	look_at_head(io, d);
 	/* a table entry that cannot be told is none: the serial number is there as well */
-	if (want_partuuid && sysfs_is_partition(d->device) && !blockdev_probe(io, &info, NULL))
+	if (want_partuuid && sysfs_is_partition(d->device) && !find_partuuid(last, d) && !blockdev_probe(io, &info, NULL))
 		(void)snprintf(d->partuuid, sizeof(d->partuuid), "%s", info.partuuid);
 }
 
@@ -116,6 +130,8 @@ static bool find_node(const char *name, struct hostscan_device *d)
 	if (!sysfs_read_line(sysfs_path(d->device, "size").text, size, sizeof(size)) ||
 	    strtoull(size, NULL, 10) < HOST_MIN_BYTES / 512)
 		return false;
+	if (sysfs_read_line(sysfs_path(sysfs_whole(d->device), "diskseq").text, size, sizeof(size)))
+		d->diskseq = strtoull(size, NULL, 10);
 	return !is_ours(d->device) && !is_built_upon(d->device);
 }
 
@@ -135,7 +151,7 @@ static int add(struct hostscan *s, const struct hostscan_device *d, struct err *
 	return 0;
 }
 
-int hostscan_run(bool want_partuuid, struct hostscan *ret, struct err *e)
+int hostscan_run(bool want_partuuid, const struct hostscan *last, struct hostscan *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_hostscan))) struct hostscan s = { .items = NULL };
 	__attribute__((cleanup(auto_dir))) DIR *dir = opendir("/sys/class/block");
@@ -149,7 +165,7 @@ int hostscan_run(bool want_partuuid, struct hostscan *ret, struct err *e)
 
 		if (entry->d_name[0] == '.' || !find_node(entry->d_name, &d))
 			continue;
-		look(want_partuuid, &d);
+		look(want_partuuid, last, &d);
 		code = add(&s, &d, e);
 	}
 	if (code)

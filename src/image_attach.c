@@ -24,7 +24,7 @@ static bool is_clone(const struct hostscan_device *d, const struct attach_volume
 static int refuse_clones(const struct attach_volume *v, const struct map *m, struct err *e)
 {
 	__attribute__((cleanup(auto_hostscan))) struct hostscan s = { .count = 0 };
-	int code = hostscan_run(false, &s, e);
+	int code = hostscan_run(false, NULL, &s, e);
 
 	for (size_t i = 0; !code && i < s.count; i++)
 		if (is_clone(&s.items[i], v, m))

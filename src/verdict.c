@@ -30,6 +30,23 @@ const char *verdict_name(enum verdict v)
 	return names[v];
 }
 
+const char *verdict_risk(enum verdict v)
+{
+	static const char *const risks[] = {
+		[VERDICT_UNKNOWN] = "what cannot be read cannot be proven to be Linux' own",
+		[VERDICT_UNSETTLED] = "Windows may know of moves that the disk does not: each would overwrite the other's files",
+		[VERDICT_EMPTIED] = "the old clusters may be given to other files at any write, by Windows too",
+		[VERDICT_MISSING] = "what is written to that volume now may overwrite what is left of the image",
+		[VERDICT_REPLACED] = "the old clusters belong to other files, or will",
+		[VERDICT_FOREIGN] = "the image's bytes are not, or not all, where the file's runs are",
+		[VERDICT_ENCRYPTED] = "all that is read is ciphertext, and a write would destroy data of both systems",
+		[VERDICT_AMBIGUOUS] = "Linux would go on with the older one, or half with each",
+		[VERDICT_INVALID] = "a map that is not whole leads into other files",
+	};
+
+	return (size_t)v < sizeof(risks) / sizeof(risks[0]) && risks[v] ? risks[v] : "";
+}
+
 static uint64_t clusters_of(const struct map *m)
 {
 	return m->size_bytes / m->host.cluster_bytes;
@@ -54,7 +71,8 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 	size_t before = r->reason_count;
 
 	if (f->is_dir)
-		reason(r, "MFT record %llu is a folder now", (unsigned long long)m->mft_record);
+		reason(r, "MFT record %llu is a folder now: restore the image from a copy, then run wubi-disk map",
+		       (unsigned long long)m->mft_record);
 	if (f->compressed)
 		reason(r, "the file is compressed: clear 'compress contents' for it in Windows");
 	if (f->encrypted)
@@ -64,16 +82,16 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 	if (f->reparse)
 		reason(r, "the file is a reparse point (CompactOS, deduplication or a cloud file): undo that in Windows");
 	if (f->resident)
-		reason(r, "the file's data is resident in its MFT record");
+		reason(r, "the file's data is resident in its MFT record: restore it from a copy, then run wubi-disk map");
 	if (!f->extents)
-		reason(r, "the run list cannot be used: %s",
+		reason(r, "the run list cannot be used: run chkdsk /f in Windows: %s",
 		       f->extents_problem && f->extents_problem[0] ? f->extents_problem : "there is none");
 	if (f->data_bytes > m->size_bytes)
-		reason(r, "the file has %llu bytes, the map says %llu", (unsigned long long)f->data_bytes,
-		       (unsigned long long)m->size_bytes);
+		reason(r, "the file has %llu bytes, the map says %llu: derive the map anew with wubi-disk map",
+		       (unsigned long long)f->data_bytes, (unsigned long long)m->size_bytes);
 	if (f->data_bytes == m->size_bytes &&
 	    (f->allocated_bytes != f->data_bytes || (f->extents && extent_list_bytes(f->extents) != m->size_bytes)))
-		reason(r, "%llu bytes are allocated for a file of %llu: an image fills its clusters",
+		reason(r, "%llu bytes are allocated for a file of %llu, an image fills its clusters: run chkdsk /f in Windows",
 		       (unsigned long long)f->allocated_bytes, (unsigned long long)f->data_bytes);
 	if (f->initialized_bytes < f->data_bytes)
 		reason(r, "the initialised size is %llu of %llu bytes: Windows reads zeros behind it and may write them; "
@@ -99,13 +117,23 @@ static bool is_emptied(const struct map *m, const struct verdict_facts *f, struc
 	return false;
 }
 
+/* Content that is not the map's file system. A whole one with another UUID was made by a user, who must not lose it for that. */
+static enum verdict decide_content(const struct verdict_facts *f, const char *where, struct verdict_result *r)
+{
+	reason(r, "%s, and what is there is not the map's file system: %s", where, f->canary_reason);
+	if (f->canary_other_uuid)
+		reason(r, "if you gave it another UUID (tune2fs -U, mkswap), it is whole: take it over with wubi-disk map, from "
+		       "a live system");
+	else
+		reason(r, "run chkdsk in Windows; if the file system is lost, restore the file from a copy, then run "
+		       "wubi-disk map");
+	return VERDICT_FOREIGN;
+}
+
 static enum verdict decide_moved(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
 {
-	if (f->canary_known && !f->canary_ok) {
-		reason(r, "the file's runs changed, and what is there is not the map's file system: %s", f->canary_reason);
-		reason(r, "run chkdsk in Windows and restore the file from a copy");
-		return VERDICT_FOREIGN;
-	}
+	if (f->canary_known && !f->canary_ok)
+		return decide_content(f, "the file's runs changed", r);
 	reason(r, "the file lies in %zu other extents now (Windows or a partition tool moved it)", f->extents->count);
 	if (f->canary_known)
 		reason(r, "its file system is right there: refresh the map with wubi-disk map");
@@ -125,19 +153,15 @@ static enum verdict decide_in_use(const struct map *m, const struct verdict_fact
 		return VERDICT_FOREIGN;
 	if (!extent_list_equal(f->extents, &m->extents))
 		return decide_moved(m, f, r);
-	if (f->canary_known && !f->canary_ok) {
-		reason(r, "the file is where the map says, but its content is not the map's file system: %s",
-		       f->canary_reason);
-		reason(r, "restore the file from a copy, then run wubi-disk map");
-		return VERDICT_FOREIGN;
-	}
+	if (f->canary_known && !f->canary_ok)
+		return decide_content(f, "the file is where the map says", r);
 	if (f->at_map_path) {
 		reason(r, "the run list equals the map");
 		return VERDICT_MATCH;
 	}
 	if (f->indexed) {
-		reason(r, "the file is at '%s' now, its data is whole: move it back to '%s' in Windows, do not reinstall",
-		       f->path, m->image);
+		reason(r, "the file is at '%.200s' now, its data is whole", f->path);
+		reason(r, "move it back to '%.150s' in Windows, do not reinstall", m->image);
 		return VERDICT_RENAMED;
 	}
 	reason(r, "no folder leads to the file any more, its record and data are whole: run chkdsk in Windows and keep the map");
@@ -147,17 +171,20 @@ static enum verdict decide_in_use(const struct map *m, const struct verdict_fact
 static enum verdict decide_settled(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
 {
 	if (!f->ntfs) {
-		reason(r, "there is no NTFS on this volume");
+		reason(r, "there is no NTFS on this volume: it was formatted anew, or its start is damaged");
+		reason(r, "write nothing to it; restore the partition, or the image from a copy");
 		return VERDICT_MISSING;
 	}
 	if (f->serial != m->host.serial && !(f->partuuid[0] && !strcasecmp(f->partuuid, m->host.partuuid))) {
 		reason(r, "the volume's serial number is %016llx, the map's %016llx: this is another volume",
 		       (unsigned long long)f->serial, (unsigned long long)m->host.serial);
+		reason(r, "name the volume that the map is of, or derive a new map with wubi-disk map");
 		return VERDICT_MISSING;
 	}
 	if (f->cluster_bytes != m->host.cluster_bytes || f->sector_bytes != m->host.sector_bytes) {
 		reason(r, "the volume has clusters of %u bytes, the map says %u: it was formatted anew", f->cluster_bytes,
 		       m->host.cluster_bytes);
+		reason(r, "restore the image from a copy, then run wubi-disk map");
 		return VERDICT_MISSING;
 	}
 	if (f->record_in_use)
@@ -188,6 +215,27 @@ static bool say_state(const struct verdict_facts *f, struct verdict_result *r)
 	return r->reason_count != before;
 }
 
+/* What is odd, and no reason for the verdict. In a refusal the last reason stays the last one: it says what to do. */
+static void add_notes(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
+{
+	size_t before = r->reason_count;
+	char advice[VERDICT_REASON_TEXT];
+
+	if (f->path_problem && f->path_problem[0])
+		reason(r, "%s", f->path_problem);
+	if (m->host.partuuid[0] && f->partuuid[0] && strcasecmp(m->host.partuuid, f->partuuid) != 0)
+		reason(r, "the partition's PARTUUID is %s, the map's %s", f->partuuid, m->host.partuuid);
+	if (r->attachable || r->reason_count == before)
+		return;
+	if (before < 2) { /* the first is the most important one */
+		r->reason_count = before;
+		return;
+	}
+	memcpy(advice, r->reasons[before - 1], sizeof(advice));
+	memmove(r->reasons[before - 1], r->reasons[before], (r->reason_count - before) * sizeof(advice));
+	memcpy(r->reasons[r->reason_count - 1], advice, sizeof(advice));
+}
+
 void verdict_decide(const struct map *m, const struct verdict_facts *f, struct verdict_result *ret)
 {
 	bool unsettled;
@@ -203,10 +251,9 @@ void verdict_decide(const struct map *m, const struct verdict_facts *f, struct v
 	if (ret->settled == VERDICT_MISSING && f->serial != m->host.serial)
 		unsettled = false; /* another volume: its state is no news about this map */
 	ret->verdict = unsettled ? VERDICT_UNSETTLED : ret->settled;
-	if (f->path_problem && f->path_problem[0])
-		reason(ret, "%s", f->path_problem);
-	if (m->host.partuuid[0] && f->partuuid[0] && strcasecmp(m->host.partuuid, f->partuuid) != 0)
-		reason(ret, "the partition's PARTUUID is %s, the map's %s", f->partuuid, m->host.partuuid);
+	if (unsettled && ret->settled == VERDICT_MATCH)
+		ret->reason_count--; /* that the runs are right is no advice */
 	ret->attachable = ret->verdict == VERDICT_MATCH || ret->verdict == VERDICT_RENAMED ||
 			  ret->verdict == VERDICT_ORPHANED || (ret->verdict == VERDICT_MOVED && f->canary_known);
+	add_notes(m, f, ret);
 }

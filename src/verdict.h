@@ -62,11 +62,15 @@ struct verdict_facts {
 	uint64_t map_free_clusters; /* marked free in $Bitmap now */
 	/* content at the file's own extents, or at the map's when there are none */
 	bool canary_known, canary_ok;
+	bool canary_other_uuid;     /* not ok, but a whole file system of the map's kind with another UUID */
 	const char *canary_reason;
 };
 
 void verdict_decide(const struct map *m, const struct verdict_facts *f, struct verdict_result *ret);
 
 const char *verdict_name(enum verdict v); /* "match", ... */
+
+/* What going on all the same would risk, for a verdict that is refused; "" for the others. */
+const char *verdict_risk(enum verdict v);
 
 #endif

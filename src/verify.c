@@ -88,6 +88,7 @@ static int look_at_content(struct look *l, struct err *e)
 
 	l->facts.canary_known = l->canary.known;
 	l->facts.canary_ok = l->canary.ok;
+	l->facts.canary_other_uuid = l->canary.other_uuid;
 	l->facts.canary_reason = l->canary.reason;
 	return code;
 }
@@ -194,6 +195,7 @@ int verify_volume(const struct blkio *io, const char *partuuid, const struct map
 	if (!code) {
 		verdict_decide(m, &l.facts, &ret->verdict);
 		(void)snprintf(ret->path, sizeof(ret->path), "%s", l.file.path);
+		ret->suspended = l.canary.suspended;
 		if (l.facts.extents) {
 			ret->extents = l.file.extents;
 			l.file.extents = (struct extent_list){ 0 };

@@ -17,6 +17,7 @@ struct verify_result {
 	struct extent_list extents; /* the file's runs now, empty when it has none */
 	char path[1024];            /* where the file is now, "" unknown */
 	char volume[256];           /* the one that fits, when there were several */
+	bool suspended;             /* it is a swap with a hibernated session in it */
 };
 
 /*
