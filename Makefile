@@ -71,14 +71,14 @@ DEB_TREE  := $(BUILD)/deb/wubi-tools-$(VERSION)
 DEB       := $(BUILD)/deb/wubi-tools_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null || echo none).deb
 
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
-DEPS := bats bsdextrautils ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev e2fsprogs exfatprogs \
-	fdisk fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libcmocka-dev libclang-rt-14-dev \
-	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 make man-db mandoc \
-	mmdebstrap mount ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 shellcheck sleuthkit strace \
-	user-mode-linux util-linux uuid-dev valgrind zlib1g-dev
+DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev e2fsprogs \
+	exfatprogs fdisk fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev \
+	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 lz4 make man-db \
+	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
+	sleuthkit strace user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
 
-.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-package lint check-fresh \
-	check-asan check-valgrind fuzz fuzzers bench install deb clean
+.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-boot check-package soak lint \
+	check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
 .DELETE_ON_ERROR:
 
 all: $(LIB) $(DISK) $(HOOKS)
@@ -97,13 +97,17 @@ check: deps
 	@$(SUBMAKE) run-check
 
 run-check: test-programs deb
-	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm package lint
+	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm boot package lint
 
 check-unit check-cli check-fault check-vm: check-%: test-programs
 	@BUILD=$(abspath $(BUILD)) tests/run $*
 
-check-package: test-programs deb
-	@BUILD=$(abspath $(BUILD)) tests/run package
+check-package check-boot: check-%: test-programs deb
+	@BUILD=$(abspath $(BUILD)) tests/run $*
+
+# The long list of boots. SOAK: names of cases, or --all; else those that have not passed as things are.
+soak: all deb
+	@BUILD=$(abspath $(BUILD)) tests/soak/soak $(SOAK)
 
 lint: all
 	@BUILD=$(abspath $(BUILD)) tests/run lint

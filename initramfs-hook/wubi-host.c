@@ -123,9 +123,10 @@ static int run_start(const struct host_options *o)
 	else if (hostdev_status(&s, &e))
 		return progout_fail(&o->base, &e, NULL);
 	if (changed && par.read_write && !o->base.json)
-		progout_print(stderr, "wubi-host: note: what is written there is Windows' own: a power cut can damage its file "
-			      "system, and whoever removes, moves or compresses an image file in it destroys this system; "
-			      "'wubi-host stop' before the computer is turned off\n");
+		progout_print(stderr, "wubi-host: note: what is written there is Windows' own. After a power cut the volume may "
+			      "be dirty, and this system does not start until Windows has checked it, or with "
+			      "wubi.unsettled=allow on the kernel's command line. Whoever removes, moves or compresses an "
+			      "image file in it destroys this system. 'wubi-host stop' before the computer is turned off\n");
 	return print_state(o, !changed ? "unchanged" : o->base.dry_run ? "dry-run" : "done", &s, &p.notes);
 }
 

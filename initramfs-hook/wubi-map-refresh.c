@@ -8,6 +8,7 @@
 #include <sys/file.h>
 
 #include "auto.h"
+#include "dpkglock.h"
 #include "initramfs.h"
 #include "mapfolder.h"
 #include "maprefresh.h"
@@ -20,6 +21,10 @@ struct refresh_options {
 	const char *maps;
 	const char *state;
 	const char *esp;
+	const char *boot;
+	const char *modules;
+	uint64_t lock_timeout_s; /* 0: not given */
+	bool unit;
 };
 
 #define FIELD(f) offsetof(struct refresh_options, f)
@@ -31,6 +36,14 @@ static const struct optrows_option rows[] = {
 	  OPTROWS_TEXT, FIELD(state), NULL },
 	{ "esp", 'e', "DIR", "the EFI system partition (default: the first of /boot/efi, /efi, /boot with EFI/wubi in it)", 1, 0,
 	  0, OPTROWS_TEXT, FIELD(esp), NULL },
+	{ "boot", 0, "DIR", "the folder of the initramfs images (default " INITRAMFS_BOOT ")", 1, 0, 0, OPTROWS_TEXT, FIELD(boot),
+	  NULL },
+	{ "modules", 0, "DIR", "the folder of the kernels' modules (default " INITRAMFS_MODULES ")", 1, 0, 0, OPTROWS_TEXT,
+	  FIELD(modules), NULL },
+	{ "lock-timeout", 0, "SECONDS", "how long to wait for others to install packages (default 600)", 1, 0, 0, OPTROWS_COUNT,
+	  FIELD(lock_timeout_s), NULL },
+	{ "unit", 0, NULL, "as the unit does at boot: give up when the initramfs could not be built three times", 1, 0, 0,
+	  OPTROWS_FLAG, FIELD(unit), NULL },
 	OPTROWS_DRY_RUN(1),
 	OPTROWS_JSON(1),
 	OPTROWS_QUIET(1, "errors only"),
@@ -47,7 +60,19 @@ static const struct optrows_verb verbs[] = {
 
 static const char *action_name(enum maprefresh_action a)
 {
-	return a == MAPREFRESH_WRITE ? "write" : a == MAPREFRESH_REFUSE ? "refuse" : "keep";
+	static const char *const names[] = {
+		[MAPREFRESH_KEEP] = "keep",
+		[MAPREFRESH_WRITE] = "write",
+		[MAPREFRESH_REFUSE] = "refuse",
+		[MAPREFRESH_FAIL] = "fail",
+	};
+
+	return names[a];
+}
+
+static bool is_bad(const struct maprefresh_item *item)
+{
+	return item->action == MAPREFRESH_REFUSE || item->action == MAPREFRESH_FAIL;
 }
 
 static void print_text(const struct refresh_options *o, const struct maprefresh_plan *p)
@@ -55,24 +80,26 @@ static void print_text(const struct refresh_options *o, const struct maprefresh_
 	for (size_t i = 0; i < p->count; i++) {
 		const struct maprefresh_item *item = &p->items[i];
 
-		if (item->action == MAPREFRESH_REFUSE)
+		if (is_bad(item))
 			continue; /* told as the failure that it is */
 		progout_print(stdout, "%s: %s: %s\n", item->path, action_name(item->action), item->text);
 		if (item->esp_stale)
 			progout_print(stdout, "%s/%s.map: write\n", p->esp, item->name);
 	}
 	if (p->unfinished)
-		progout_print(stdout, "an earlier run did not get as far as the initramfs\n");
+		progout_print(stdout, "an earlier run did not get as far as the initramfs%s\n",
+			      p->given_up ? ", and it is not tried again" : "");
 	if (o->base.dry_run)
 		progout_print(stdout, "dry run: nothing was done\n");
 }
 
-static int print_json(const struct refresh_options *o, const struct maprefresh_plan *p, bool refused)
+static int print_json(const struct refresh_options *o, const struct maprefresh_plan *p, int status)
 {
 	const char *done = maprefresh_has_work(p) ? o->base.dry_run ? "dry-run" : "done" : "unchanged";
 	struct jsonout *root = jsonout_object(), *array, *m;
+	char tool[256];
 
-	jsonout_add_string(root, "status", refused ? "refused" : done);
+	jsonout_add_string(root, "status", status == PROGOUT_REFUSED ? "refused" : status == PROGOUT_FAILED ? "failed" : done);
 	array = jsonout_add_array(root, "maps");
 	for (size_t i = 0; i < p->count; i++) {
 		const struct maprefresh_item *item = &p->items[i];
@@ -88,7 +115,8 @@ static int print_json(const struct refresh_options *o, const struct maprefresh_p
 			jsonout_add_u64(m, "generation", item->map->generation);
 		jsonout_add_bool(m, "esp_copy", item->esp_stale);
 	}
-	jsonout_add_string(root, "initramfs", maprefresh_needs_initramfs(p) ? initramfs_tool() : NULL);
+	jsonout_add_string(root, "initramfs", maprefresh_needs_initramfs(p) && initramfs_tool(INITRAMFS_TOOLS, tool) ?
+			   strrchr(tool, '/') + 1 : NULL);
 	jsonout_add_string(root, "esp", p->esp[0] ? p->esp : NULL);
 	return progout_json(root);
 }
@@ -120,31 +148,68 @@ static int refresh(const struct refresh_options *o, const struct maprefresh_para
 	return code ? code : maprefresh_run(par, p, e);
 }
 
-static int run(const void *options)
+static void tell(void *ctx, const char *text)
 {
-	__attribute__((cleanup(auto_maprefresh_plan))) struct maprefresh_plan p = { .items = NULL };
-	const struct refresh_options *o = options;
-	const struct maprefresh_params par = {
+	const struct refresh_options *o = ctx;
+
+	if (!o->base.quiet)
+		progout_print(stderr, "wubi-map-refresh: %s\n", text);
+}
+
+static bool is_interrupted(void *ctx)
+{
+	(void)ctx;
+	return signals_pending();
+}
+
+static struct maprefresh_params params_of(struct refresh_options *o)
+{
+	return (struct maprefresh_params){
 		.maps = o->maps ? o->maps : MAPFOLDER_DEFAULT,
 		.state = o->state ? o->state : MAPREFRESH_STATE_DEFAULT,
 		.esp = o->esp,
+		.boot = o->boot ? o->boot : INITRAMFS_BOOT,
+		.modules = o->modules ? o->modules : INITRAMFS_MODULES,
+		.dpkg_lock = DPKGLOCK_FILE,
+		.lock_timeout_s = o->lock_timeout_s ? (unsigned)o->lock_timeout_s : DPKGLOCK_TIMEOUT_S,
+		.by_unit = o->unit,
+		.tell = tell,
+		.interrupted = is_interrupted,
+		.ctx = o,
 	};
+}
+
+static void print_bad(const struct maprefresh_plan *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (is_bad(&p->items[i]))
+			progout_print(stderr, "wubi-map-refresh: %s: %s\n", p->items[i].path, p->items[i].text);
+}
+
+/* A refusal is about safety, and goes before a failure. */
+static int run(const void *options)
+{
+	__attribute__((cleanup(auto_maprefresh_plan))) struct maprefresh_plan p = { .items = NULL };
+	struct refresh_options o = *(const struct refresh_options *)options;
+	const struct maprefresh_params par = params_of(&o);
+	int status = PROGOUT_DONE, printed = PROGOUT_DONE;
 	struct err e = ERR_INIT;
-	int status = PROGOUT_DONE;
-	bool refused;
 
 	signals_install(true);
-	if (refresh(o, &par, &p, &e))
-		return progout_fail(&o->base, &e, NULL);
-	refused = maprefresh_refusal(&p, &e) != 0;
-	if (o->base.json)
-		status = print_json(o, &p, refused);
-	else if (o->base.dry_run && !o->base.quiet)
-		print_text(o, &p);
-	for (size_t i = 0; i < p.count; i++)
-		if (p.items[i].action == MAPREFRESH_REFUSE)
-			progout_print(stderr, "wubi-map-refresh: %s: %s\n", p.items[i].path, p.items[i].text);
-	return refused && status == PROGOUT_DONE ? PROGOUT_REFUSED : status;
+	if (refresh(&o, &par, &p, &e)) {
+		print_bad(&p);
+		return progout_fail(&o.base, &e, NULL);
+	}
+	if (maprefresh_refusal(&p, NULL))
+		status = PROGOUT_REFUSED;
+	else if (maprefresh_failure(&p, NULL))
+		status = PROGOUT_FAILED;
+	if (o.base.json)
+		printed = print_json(&o, &p, status);
+	else if (o.base.dry_run && !o.base.quiet)
+		print_text(&o, &p);
+	print_bad(&p);
+	return status ? status : printed;
 }
 
 static const struct optrows_program program = {

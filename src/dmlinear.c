@@ -198,16 +198,16 @@ static int live_device_check(const struct dmlinear_params *p, const struct dmlin
 		text = d->readonly ? "read-only" : "read-write";
 	else
 		return 0;
-	return err_set(e, -EEXIST, "device '%s' is active %s: detach it first ('wubi-disk detach')",
-		       p->name, text);
+	return err_set(e, -EEXIST, "device '%s' is active %s: detach it first ('%s')", p->name, text,
+		       strcmp(p->name, DMLINEAR_HOST_NAME) ? "wubi-disk detach" : "wubi-host stop");
 }
 
 static int uuid_check(const struct dmlinear_params *p, const struct dmlinear_device *d, struct err *e)
 {
 	if (strcmp(d->uuid, p->uuid) == 0)
 		return 0;
-	return err_set(e, -EEXIST, "device '%s' exists and has another uuid ('%s', not '%s')",
-		       p->name, d->uuid, p->uuid);
+	return err_set(e, -EEXIST, "device '%s' exists and has another uuid ('%s', not '%s')%s", p->name, d->uuid, p->uuid,
+		       strcmp(p->name, DMLINEAR_HOST_NAME) ? "" : ": remove it ('wubi-host stop'), then retry");
 }
 
 /* What the kernel accepts, and must not be. */
@@ -359,7 +359,7 @@ int dmlinear_remove(const char *name, unsigned udev_timeout_ms, struct err *e)
 	int r = name_check(name, e);
 
 	if (r == 0)
-		r = dmlinear_session_begin(e);
+		r = dmlinear_kernel_has_dm() ? dmlinear_session_begin(e) : dmlinear_no_device_mapper(e);
 	if (r == 0)
 		r = device_remove(name, udev_timeout_ms, e);
 	dm_lib_release();

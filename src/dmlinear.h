@@ -44,7 +44,10 @@ int dmlinear_prepare(const struct dmlinear_params *params, bool *ret_active, str
 /* Resumes what prepare made, and waits for udev at most udev_timeout_ms; makes the node itself if udev did not. */
 int dmlinear_activate(const struct dmlinear_params *params, struct err *e);
 
-/* Removes a device that prepare made, or an active one. Only one whose UUID starts with "WUBI-". -ENXIO: none, -EBUSY. */
+/*
+ * Removes a device that prepare made, or an active one. Only one whose UUID starts with "WUBI-". -ENXIO: none; -EBUSY; -ENODEV:
+ * the kernel has no device-mapper.
+ */
 int dmlinear_remove(const char *name, unsigned udev_timeout_ms, struct err *e);
 
 #define DMLINEAR_HOST_NAME "wubi-host"       /* the partition without the images, see hostdev.h */

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "attach.h"
+#include "auto.h"
 #include "mountfs.h"
 #include "sysfs.h"
 
@@ -71,8 +73,6 @@ static int check_mount_point(const char *folder, struct err *e)
 	bool taken = false;
 	int code;
 
-	if (folder[0] != '/')
-		return err_refuse(e, "mount-point", "'%s' is no absolute path: name the folder to mount at as /host", folder);
 	if (stat(folder, &st))
 		return errno == ENOENT ? 0 : err_errno(e, "folder '%s'", folder);
 	if (!S_ISDIR(st.st_mode))
@@ -91,7 +91,40 @@ static int make_mount_point(const char *folder, struct err *e)
 	return 0;
 }
 
-static int make_device(const struct hostdev_params *par, const struct hostdev_plan *p, struct err *e)
+/*
+ * As the kernel will call it, without links and slashes too many: what is compared with the list of mounts. ret: may not be there
+ * yet, but its folder is.
+ */
+static int resolve_mount_point(const char *given, char ret[PATH_MAX], struct err *e)
+{
+	AUTO_FREE char *parent = NULL;
+	size_t n = strlen(given);
+	char *slash;
+
+	if (given[0] != '/')
+		return err_refuse(e, "mount-point", "'%s' is no absolute path: name the folder to mount at as /host", given);
+	if (realpath(given, ret))
+		return 0;
+	if (errno != ENOENT)
+		return err_errno(e, "folder '%s'", given);
+	while (n > 1 && given[n - 1] == '/')
+		n--;
+	parent = strndup(given, n);
+	if (!parent)
+		return err_set(e, -ENOMEM, "out of memory");
+	slash = strrchr(parent, '/');
+	*slash = '\0';
+	if (!realpath(slash == parent ? "/" : parent, ret))
+		return err_errno(e, "folder '%s'", slash == parent ? "/" : parent);
+	n = strlen(ret);
+	if (n + strlen(slash + 1) + 2 > PATH_MAX)
+		return err_set(e, -ENAMETOOLONG, "'%.300s': %s", given, strerror(ENAMETOOLONG));
+	(void)snprintf(ret + n, PATH_MAX - n, "%s%s", n > 1 ? "/" : "", slash + 1);
+	return 0;
+}
+
+/* *ret_made: the device was not there before. */
+static int make_device(const struct hostdev_params *par, const struct hostdev_plan *p, bool *ret_made, struct err *e)
 {
 	const struct dmlinear_params dm = {
 		.name = DMLINEAR_HOST_NAME,
@@ -112,6 +145,7 @@ static int make_device(const struct hostdev_params *par, const struct hostdev_pl
 		if (code)
 			(void)dmlinear_remove(dm.name, dm.udev_timeout_ms, NULL); /* the first error counts */
 	}
+	*ret_made = !code && !active;
 	if (code == -EBUSY || code == -EEXIST)
 		return err_refuse(e, "busy", "%s", why.text);
 	return code ? err_set(e, code, "%s", why.text) : 0;
@@ -159,6 +193,7 @@ static int mount_device(const struct hostdev_params *par, const struct hostdev_p
 
 static int start(const struct hostdev_params *par, struct hostdev_plan *p, struct err *e)
 {
+	bool made = false;
 	int code = check_mount_point(par->mount, e);
 
 	if (!code)
@@ -167,11 +202,11 @@ static int start(const struct hostdev_params *par, struct hostdev_plan *p, struc
 		return code;
 	code = make_mount_point(par->mount, e);
 	if (!code)
-		code = make_device(par, p, e);
+		code = make_device(par, p, &made, e);
 	if (code)
 		return code;
 	code = mount_device(par, p, e);
-	if (code)
+	if (code && made)
 		(void)dmlinear_remove(DMLINEAR_HOST_NAME, ATTACH_UDEV_TIMEOUT_MS, NULL); /* the first error counts */
 	return code;
 }
@@ -179,14 +214,22 @@ static int start(const struct hostdev_params *par, struct hostdev_plan *p, struc
 int hostdev_start(const struct hostdev_params *par, struct hostdev_plan *plan, bool *ret_changed, struct err *e)
 {
 	__attribute__((cleanup(auto_hostdev_plan))) struct hostdev_plan p = { .device = 0 };
+	struct hostdev_params real = *par;
+	char mount[PATH_MAX];
 	struct hostdev_state s;
+	AUTO_FD int lock = -1;
 	bool done = false;
-	int code = hostdev_status(&s, e);
+	int code = resolve_mount_point(par->mount, mount, e);
 
+	real.mount = mount;
+	if (!code && !par->check_only)
+		code = hostdev_lock(&lock, e);
 	if (!code)
-		code = check_state(par, &s, &done, e);
+		code = hostdev_status(&s, e);
+	if (!code)
+		code = check_state(&real, &s, &done, e);
 	if (!code && !done)
-		code = start(par, &p, e);
+		code = start(&real, &p, e);
 	if (code)
 		return code;
 	*ret_changed = !done;
@@ -220,7 +263,19 @@ static int unmount(dev_t number, struct err *e)
 	return code ? err_set(e, code, "%s", why.text) : err_set(e, -EBUSY, "'%s' is mounted again and again", m.target);
 }
 
-int hostdev_stop(bool *ret_changed, struct err *e)
+/* A start that was killed before its device had a table leaves one that no list of active devices has, and that holds nothing. */
+static int remove_leftover(bool *ret_changed, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int code = dmlinear_remove(DMLINEAR_HOST_NAME, ATTACH_UDEV_TIMEOUT_MS, &why);
+
+	*ret_changed = !code;
+	if (!code || code == -ENXIO || code == -ENODEV || err_is_refusal(&why)) /* none, no device-mapper, or not ours */
+		return 0;
+	return err_set(e, code, "%s", why.text);
+}
+
+static int stop(bool *ret_changed, struct err *e)
 {
 	__attribute__((cleanup(auto_dmlinear_active))) struct dmlinear_active_list active = { NULL, 0 };
 	const struct dmlinear_active *a;
@@ -230,10 +285,8 @@ int hostdev_stop(bool *ret_changed, struct err *e)
 	if (code)
 		return code;
 	a = hostdev_find(&active);
-	if (!a) {
-		*ret_changed = false;
-		return 0;
-	}
+	if (!a)
+		return remove_leftover(ret_changed, e);
 	code = unmount(a->number, e);
 	if (code)
 		return code;
@@ -246,4 +299,12 @@ int hostdev_stop(bool *ret_changed, struct err *e)
 		return err_set(e, code, "%s", why.text);
 	*ret_changed = true;
 	return 0;
+}
+
+int hostdev_stop(bool *ret_changed, struct err *e)
+{
+	AUTO_FD int lock = -1;
+	int code = hostdev_lock(&lock, e);
+
+	return code ? code : stop(ret_changed, e);
 }

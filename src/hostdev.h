@@ -65,11 +65,15 @@ void hostdev_plan_clear(struct hostdev_plan *p);
 /*
  * Makes the device and mounts it. *ret_changed false: it was so already. Refusals: those of the plan, "no-driver" (the text names
  * the package), "other-mode" (it is there read-only and read-write was asked for, or the reverse, or elsewhere), "mount-point"
- * (in use, or no folder), "busy". After an error there is no device. plan: NULL, or takes what was done.
+ * (in use, or no folder), "busy". After an error there is no device that this call made. Links in params->mount are followed.
+ * plan: NULL, or takes what was done.
  */
 int hostdev_start(const struct hostdev_params *par, struct hostdev_plan *plan, bool *ret_changed, struct err *e);
 
-/* Unmounts and removes. *ret_changed false: there was none. Refuses "busy" while something uses a file in it. */
+/*
+ * Unmounts and removes, also a device without a table, which a start that was killed can leave. *ret_changed false: there was
+ * none. Refuses "busy" while something uses a file in it.
+ */
 int hostdev_stop(bool *ret_changed, struct err *e);
 
 int hostdev_status(struct hostdev_state *ret, struct err *e);

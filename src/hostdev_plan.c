@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "attach.h"
+#include "hostscan.h"
 #include "mapfolder.h"
 #include "ntfsvol.h"
 #include "sysfs.h"
@@ -144,11 +145,36 @@ static int hide_map(const struct hostdev_params *par, const struct attach_volume
 	return 0;
 }
 
+/*
+ * A map that fits no volume that is here may be of this one all the same, when Windows' tools gave it other numbers: nobody can
+ * tell, and no driver takes the clusters of a file that is whole.
+ */
+static int note_homeless(const struct mapfolder *f, const struct attach_volume *v, const struct ntfsvol_info *info,
+			 struct hostdev_plan *p, struct err *e)
+{
+	__attribute__((cleanup(auto_hostscan))) struct hostscan s = { .items = NULL };
+	int code = hostscan_run(true, NULL, &s, e);
+
+	for (size_t i = 0; !code && i < f->count; i++) {
+		const struct map *m = f->items[i].map;
+		bool fits = !m || is_of_volume(m, v, info);
+
+		for (size_t k = 0; !fits && k < s.count; k++)
+			fits = hostscan_is_candidate(&s.items[k], m);
+		if (!fits)
+			report_add(&p->notes, "map", "map '%s' fits no volume that is here: if its image is on '%s' after all, "
+				   "nothing is hidden for it, and nobody has checked that it is safe from a driver that writes; "
+				   "look at it first ('wubi-disk verify %s')", m->name, v->path, v->path);
+	}
+	return code;
+}
+
 static int hide_maps(const struct hostdev_params *par, const struct attach_volume *v, const struct ntfsvol_info *info,
 		     struct hostdev_plan *p, struct err *e)
 {
 	__attribute__((cleanup(auto_mapfolder))) struct mapfolder f = { NULL, 0 };
 	int code = mapfolder_read(par->maps, &f, e);
+	bool others = false;
 
 	for (size_t i = 0; !code && i < f.count; i++) {
 		const struct mapfolder_item *item = &f.items[i];
@@ -160,8 +186,10 @@ static int hide_maps(const struct hostdev_params *par, const struct attach_volum
 					  "mount without --read-write", item->problem.text, v->path);
 		else if (!item->map)
 			report_add(&p->notes, "map", "%s", item->problem.text);
+		else
+			others = true;
 	}
-	return code;
+	return !code && others && par->read_write ? note_homeless(&f, v, info, p, e) : code;
 }
 
 /* ---- is it safe to write? ---- */

@@ -15,4 +15,7 @@ int hostdev_choose(const struct dmlinear_active_list *active, dev_t wanted, dev_
 /* Our host device among the active ones, NULL if it is not there. */
 const struct dmlinear_active *hostdev_find(const struct dmlinear_active_list *active);
 
+/* Keeps other starts and stops out until *ret_fd is closed. Refuses "busy" when one lasts. */
+int hostdev_lock(int *ret_fd, struct err *e);
+
 #endif

@@ -1,17 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* initramfs - runs the program of the distribution that builds the initramfs images. */
+/*
+ * initramfs - has the distribution's program build the initramfs images, one kernel after the other, the running one first. What
+ * boots now stays what it is until its successor is whole, checked and on disk.
+ */
 #ifndef WUBI_INITRAMFS_H
 #define WUBI_INITRAMFS_H
 
+#include <stdbool.h>
+
 #include "err.h"
 
-/* "update-initramfs" or "dracut", whichever PATH has, in this order; NULL: neither. Static. */
-const char *initramfs_tool(void);
+#define INITRAMFS_BOOT "/boot"
+#define INITRAMFS_MODULES "/lib/modules"
+#define INITRAMFS_HOOKS "/etc/initramfs/post-update.d"
+#define INITRAMFS_TOOLS "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct initramfs_params { /* all borrowed */
+	const char *boot;    /* folder of the images, initrd.img-VERSION */
+	const char *modules; /* folder of the kernels' modules, a folder VERSION each: an image without is nobody's */
+	const char *running; /* the version to begin with; NULL: the running one */
+	const char *tools;   /* folders as in PATH, for where PATH has not got the tool: that of 'su' has no sbin. NULL: none */
+	const char *hooks;   /* folder of what has to know about a new image, run as dracut and update-initramfs do */
+	/* Is this image right for this kernel? 0 or an error, which becomes the result. */
+	int (*check)(void *ctx, const char *image, const char *kernel, struct err *e);
+	bool (*interrupted)(void *ctx); /* NULL: never. Asked before each kernel. */
+	void *ctx;
+};
+
+/* Path of "update-initramfs", or else of "dracut", in PATH or in the folders 'more' (NULL: none). False: neither. */
+bool initramfs_tool(const char *more, char ret[256]);
 
 /*
- * Builds the images of all kernels anew, and waits. What the tool prints goes to standard error. -ENOENT: there is none; -EIO: it
- * failed, the text has its status.
+ * Builds the images of all kernels that have one, and waits. What the tool prints goes to standard error. An image that cannot
+ * be built, or is not right when the tool says that it is built, does not keep the other kernels from theirs.
+ *
+ * dracut writes over the image that is there, so it is given another name, hidden from boot menus; the image takes the old one's
+ * place when it is checked and on disk. update-initramfs does so itself.
+ *
+ * -ENOENT: there is no tool or no kernel; -ECANCELED: interrupted; else the first failure, with the names of all kernels that
+ * failed.
  */
-int initramfs_rebuild(struct err *e);
+int initramfs_rebuild(const struct initramfs_params *p, struct err *e);
 
 #endif

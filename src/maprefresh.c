@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "maprefresh.h"
+#include "maprefresh_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,12 +10,9 @@
 #include "attach.h"
 #include "bootsect.h"
 #include "dmlinear.h"
-#include "initramfs.h"
 #include "mapfile.h"
 #include "mapfolder.h"
 #include "sysfs.h"
-
-#define MARK "map-refresh.unfinished"
 
 void maprefresh_plan_clear(struct maprefresh_plan *p)
 {
@@ -47,6 +43,14 @@ int maprefresh_refusal(const struct maprefresh_plan *p, struct err *e)
 	for (size_t i = 0; i < p->count; i++)
 		if (p->items[i].action == MAPREFRESH_REFUSE)
 			return err_refuse(e, p->items[i].reason, "map '%s': %s", p->items[i].path, p->items[i].text);
+	return 0;
+}
+
+int maprefresh_failure(const struct maprefresh_plan *p, struct err *e)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->items[i].action == MAPREFRESH_FAIL)
+			return err_set(e, -EIO, "map '%s': %s", p->items[i].path, p->items[i].text);
 	return 0;
 }
 
@@ -113,35 +117,21 @@ static int same_text(const struct map *a, const struct map *b, bool *ret, struct
 	return code;
 }
 
-static int esp_file(const struct maprefresh_plan *p, const struct maprefresh_item *item, char ret[PATH_MAX], struct err *e)
-{
-	int n = snprintf(ret, PATH_MAX, "%s/%s.map", p->esp, item->name);
-
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, -ENAMETOOLONG, "'%.300s': %s", p->esp, strerror(ENAMETOOLONG));
-}
-
-/* A damaged copy, or none, is stale. One with another id belongs to another installation on this machine: not ours to write. */
-static int look_at_esp(const struct maprefresh_plan *p, struct maprefresh_item *item, struct err *e)
+/*
+ * A damaged copy, or none, or one that cannot be read is stale: what it is for is there when everything else is right. One with
+ * another id belongs to another installation on this machine: not ours to write.
+ */
+static bool is_stale(const struct maprefresh_plan *p, const struct maprefresh_item *item)
 {
 	AUTO(map) struct map *copy = NULL;
-	struct err why = ERR_INIT;
 	char path[PATH_MAX];
 	bool same = false;
-	int code = esp_file(p, item, path, e);
 
-	if (code)
-		return code;
-	code = mapfile_read(path, &copy, &why);
-	if (code && code != -ENOENT && !err_is_refusal(&why))
-		return err_set(e, code, "%s", why.text);
-	if (!code && strcmp(copy->map_id, item->map->map_id) != 0)
-		return 0;
-	if (!code)
-		code = same_text(copy, item->map, &same, e);
-	else
-		code = 0;
-	item->esp_stale = !code && !same;
-	return code;
+	if (maprefresh_esp_file(p, item, path, NULL) || mapfile_read(path, &copy, NULL))
+		return true;
+	if (strcmp(copy->map_id, item->map->map_id) != 0)
+		return false;
+	return same_text(copy, item->map, &same, NULL) || !same;
 }
 
 static const struct dmlinear_active *find_active(const struct dmlinear_active_list *l, const struct map *m)
@@ -155,19 +145,24 @@ static const struct dmlinear_active *find_active(const struct dmlinear_active_li
 	return NULL;
 }
 
-static int plan_item(const struct maprefresh_plan *p, const struct dmlinear_active_list *active, struct mapfolder_item *from,
-		     struct maprefresh_item *item, struct err *e)
+static void refuse_problem(const struct err *problem, struct maprefresh_item *item)
+{
+	item->action = MAPREFRESH_REFUSE;
+	(void)snprintf(item->reason, sizeof(item->reason), "%s", problem->reason[0] ? problem->reason : "unreadable");
+	(void)snprintf(item->text, sizeof(item->text), "%.390s", problem->text);
+}
+
+static void plan_item(const struct maprefresh_plan *p, const struct dmlinear_active_list *active, struct mapfolder_item *from,
+		      struct maprefresh_item *item)
 {
 	const struct dmlinear_active *a;
+	struct err why = ERR_INIT;
 	int code;
 
 	(void)snprintf(item->path, sizeof(item->path), "%s", from->path);
 	if (!from->map) {
-		item->action = MAPREFRESH_REFUSE;
-		(void)snprintf(item->reason, sizeof(item->reason), "%s",
-			       from->problem.reason[0] ? from->problem.reason : "unreadable");
-		(void)snprintf(item->text, sizeof(item->text), "%.390s", from->problem.text);
-		return 0;
+		refuse_problem(&from->problem, item);
+		return;
 	}
 	item->map = TAKE(from->map);
 	(void)snprintf(item->name, sizeof(item->name), "%s", item->map->name);
@@ -175,14 +170,16 @@ static int plan_item(const struct maprefresh_plan *p, const struct dmlinear_acti
 	item->active = a != NULL;
 	if (!a) {
 		(void)snprintf(item->text, sizeof(item->text), "its image is not attached");
-		return 0;
+		return;
 	}
-	code = judge(a, item, e);
+	code = judge(a, item, &why);
 	if (!code && item->action == MAPREFRESH_WRITE)
-		code = map_check(item->map, e);
-	if (!code && item->action != MAPREFRESH_REFUSE && p->esp[0])
-		code = look_at_esp(p, item, e);
-	return code ? err_wrap(e, code, "map '%s'", item->path) : 0;
+		code = map_check(item->map, &why);
+	if (code) {
+		item->action = MAPREFRESH_FAIL;
+		(void)snprintf(item->text, sizeof(item->text), "%.390s", why.text);
+	}
+	item->esp_stale = (item->action == MAPREFRESH_KEEP || item->action == MAPREFRESH_WRITE) && p->esp[0] && is_stale(p, item);
 }
 
 static void find_esp(const char *given, char ret[PATH_MAX])
@@ -198,13 +195,6 @@ static void find_esp(const char *given, char ret[PATH_MAX])
 	ret[0] = '\0';
 }
 
-static int mark_path(const struct maprefresh_params *par, char ret[PATH_MAX], struct err *e)
-{
-	int n = snprintf(ret, PATH_MAX, "%s/" MARK, par->state);
-
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, -ENAMETOOLONG, "'%.300s': %s", par->state, strerror(ENAMETOOLONG));
-}
-
 static int plan_items(const struct mapfolder *f, struct maprefresh_plan *p, struct err *e)
 {
 	__attribute__((cleanup(auto_dmlinear_active))) struct dmlinear_active_list active = { NULL, 0 };
@@ -214,8 +204,17 @@ static int plan_items(const struct mapfolder *f, struct maprefresh_plan *p, stru
 	if (!code && !p->items)
 		code = err_set(e, -ENOMEM, "out of memory for %zu maps", f->count);
 	for (size_t i = 0; !code && i < f->count; i++)
-		code = plan_item(p, &active, &f->items[i], &p->items[p->count++], e);
+		plan_item(p, &active, &f->items[i], &p->items[p->count++]);
 	return code;
+}
+
+static void set_given_up(const struct maprefresh_params *par, const char *mark, struct maprefresh_plan *p)
+{
+	bool again = !par->by_unit || maprefresh_mark_is_old(par, p, mark);
+
+	for (size_t i = 0; i < p->count; i++)
+		again = again || p->items[i].action == MAPREFRESH_WRITE;
+	p->given_up = p->unfinished && p->tries >= MAPREFRESH_TRIES && !again;
 }
 
 int maprefresh_plan(const struct maprefresh_params *par, struct maprefresh_plan *ret, struct err *e)
@@ -223,96 +222,20 @@ int maprefresh_plan(const struct maprefresh_params *par, struct maprefresh_plan 
 	__attribute__((cleanup(auto_maprefresh_plan))) struct maprefresh_plan p = { .items = NULL };
 	__attribute__((cleanup(auto_mapfolder))) struct mapfolder f = { NULL, 0 };
 	char mark[PATH_MAX];
-	int code = mark_path(par, mark, e);
+	int code = maprefresh_mark_path(par, mark, e);
 
 	if (!code)
 		code = mapfolder_read(par->maps, &f, e);
 	if (code)
 		return code;
-	p.unfinished = access(mark, F_OK) == 0;
+	p.unfinished = maprefresh_mark_read(mark, &p.tries);
 	find_esp(par->esp, p.esp);
 	code = plan_items(&f, &p, e);
 	if (code)
 		return code;
+	set_given_up(par, mark, &p);
 	*ret = p;
 	p.items = NULL;
 	p.count = 0;
 	return 0;
-}
-
-/* ---- run ---- */
-
-static int sync_folder(const char *folder, struct err *e)
-{
-	AUTO_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || fsync(fd))
-		return err_errno(e, "folder '%s'", folder);
-	return 0;
-}
-
-/* On disk before the first map is. */
-static int set_mark(const struct maprefresh_params *par, const char *mark, struct err *e)
-{
-	AUTO_FD int fd = -1;
-
-	if (mkdir(par->state, 0755) && errno != EEXIST)
-		return err_errno(e, "make the folder '%s'", par->state);
-	fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0 || fsync(fd))
-		return err_errno(e, "'%s'", mark);
-	return sync_folder(par->state, e);
-}
-
-static int write_maps(const struct maprefresh_plan *p, struct err *e)
-{
-	int code = 0;
-
-	for (size_t i = 0; !code && i < p->count; i++)
-		if (p->items[i].action == MAPREFRESH_WRITE)
-			code = mapfile_write(p->items[i].path, p->items[i].map, e);
-	return code;
-}
-
-static int write_esp(const struct maprefresh_plan *p, struct err *e)
-{
-	char path[PATH_MAX];
-	int code = 0;
-
-	for (size_t i = 0; !code && i < p->count; i++) {
-		if (!p->items[i].esp_stale)
-			continue;
-		code = esp_file(p, &p->items[i], path, e);
-		if (!code)
-			code = mapfile_write(path, p->items[i].map, e);
-	}
-	return code;
-}
-
-static int rebuild(const struct maprefresh_params *par, const struct maprefresh_plan *p, struct err *e)
-{
-	struct err why = ERR_INIT;
-	char mark[PATH_MAX];
-	int code = mark_path(par, mark, e);
-
-	if (!code)
-		code = set_mark(par, mark, e);
-	if (!code)
-		code = write_maps(p, e);
-	if (code)
-		return code;
-	code = initramfs_rebuild(&why);
-	if (code)
-		return err_set(e, code, "the maps in '%s' are right, but not those in the initramfs: %s; the next boot follows "
-			       "the image as this one did; set that right and run wubi-map-refresh again", par->maps, why.text);
-	if (unlink(mark) && errno != ENOENT)
-		return err_errno(e, "'%s'", mark);
-	return sync_folder(par->state, e);
-}
-
-int maprefresh_run(const struct maprefresh_params *par, const struct maprefresh_plan *p, struct err *e)
-{
-	int code = maprefresh_needs_initramfs(p) ? rebuild(par, p, e) : 0;
-
-	return code ? code : write_esp(p, e);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SCAN_BYTES (1024 * 1024)
+#define WINDOW_BYTES 4096
 
 /* Reads from $Bitmap; short is an error, because a cluster without a bit must not pass for a free one. */
 static int read_bitmap(struct ntfsvol *v, uint64_t offset_bytes, void *buf, size_t n, struct err *e)
@@ -118,20 +119,45 @@ static uint64_t clear_bits(const uint8_t *bits, uint64_t first, uint64_t count)
 	return clear;
 }
 
-static int count_run(struct ntfsvol *v, uint64_t lcn, uint64_t clusters, uint64_t *clear, struct err *e)
-{
-	AUTO_FREE uint8_t *buf = malloc(SCAN_BYTES);
+/* A piece of $Bitmap: the extents of a file in many of them mostly have their bits close together. */
+struct bitmap_window {
+	uint8_t bytes[WINDOW_BYTES];
+	uint64_t first_byte;
+	size_t n; /* 0: nothing was read yet */
+};
 
-	if (!buf)
-		return err_set(e, -ENOMEM, "read $Bitmap: out of memory");
+/* Makes the byte lie in the window. */
+static int move_window(struct ntfsvol *v, uint64_t byte, struct bitmap_window *w, struct err *e)
+{
+	uint64_t end = (uint64_t)v->vol->lcnbmp_na->data_size, first = byte / WINDOW_BYTES * WINDOW_BYTES;
+	size_t n = WINDOW_BYTES;
+	int code;
+
+	if (w->n && byte >= w->first_byte && byte - w->first_byte < w->n)
+		return 0;
+	if (end < first + n) /* a $Bitmap that is too short fails where a bit is missing, and not before */
+		n = (size_t)((byte < end ? end : byte + 1) - first);
+	w->n = 0;
+	code = read_bitmap(v, first, w->bytes, n, e);
+	if (code)
+		return code;
+	w->first_byte = first;
+	w->n = n;
+	return 0;
+}
+
+static int count_run(struct ntfsvol *v, uint64_t lcn, uint64_t clusters, struct bitmap_window *w, uint64_t *clear,
+		     struct err *e)
+{
 	while (clusters) {
-		uint64_t byte = lcn / 8, skip = lcn % 8;
-		uint64_t take = clusters < SCAN_BYTES * UINT64_C(8) - skip ? clusters : SCAN_BYTES * UINT64_C(8) - skip;
-		int code = read_bitmap(v, byte, buf, (size_t)((skip + take + 7) / 8), e);
+		int code = move_window(v, lcn / 8, w, e);
+		uint64_t skip, take;
 
 		if (code)
 			return code;
-		*clear += clear_bits(buf, skip, take);
+		skip = lcn - w->first_byte * 8;
+		take = w->n * UINT64_C(8) - skip < clusters ? w->n * UINT64_C(8) - skip : clusters;
+		*clear += clear_bits(w->bytes, skip, take);
 		lcn += take;
 		clusters -= take;
 	}
@@ -141,6 +167,7 @@ static int count_run(struct ntfsvol *v, uint64_t lcn, uint64_t clusters, uint64_
 int ntfsvol_count_free(struct ntfsvol *v, const struct extent_list *extents, uint64_t *ret_clusters, struct err *e)
 {
 	uint64_t cluster = v->info.cluster_bytes, clear = 0;
+	struct bitmap_window window = { .n = 0 };
 
 	for (size_t i = 0; i < extents->count; i++) {
 		const struct extent *x = &extents->items[i];
@@ -149,7 +176,7 @@ int ntfsvol_count_free(struct ntfsvol *v, const struct extent_list *extents, uin
 		if (x->physical_bytes > v->info.total_bytes ||
 		    x->length_bytes > v->info.total_bytes - x->physical_bytes)
 			return err_set(e, -EINVAL, "extent %zu reaches beyond the end of the volume", i);
-		code = count_run(v, x->physical_bytes / cluster, (x->length_bytes + cluster - 1) / cluster, &clear, e);
+		code = count_run(v, x->physical_bytes / cluster, (x->length_bytes + cluster - 1) / cluster, &window, &clear, e);
 		if (code)
 			return code;
 	}

@@ -53,6 +53,16 @@ tool() {
 	tool wubi-host start --dry-run --json --mount host
 	status_is 3
 	eq "$(jq -r .reason <<<"$out")" mount-point
+	tool wubi-host start --dry-run --mount "$T/none/host"
+	status_is 1
+	has "$err" "'$T/none'"
+	ln -s "$T/file" "$T/link"
+	tool wubi-host start --dry-run --json --mount "$T/link"
+	status_is 3
+	eq "$(jq -r .reason <<<"$out")" mount-point
+	tool wubi-host start --dry-run --json --mount /proc/
+	status_is 3
+	eq "$(jq -r .reason <<<"$out")" mount-point
 	tool wubi-host start --dry-run --json --mount /proc
 	status_is 3
 	eq "$(jq -r .reason <<<"$out")" mount-point

@@ -8,6 +8,7 @@
 # vm-setup: truncate -s 48M w.img
 # vm-setup: mkntfs -F -Q -q -p 2048 -H 255 -S 63 v.img
 # vm-setup: mkntfs -F -Q -q -s 4096 -p 256 -H 255 -S 63 w.img
+# vm-setup: ntfslabel --new-serial=5A5A5A5A5A5A5A5A w.img
 # vm-options: -d v.img -t 300
 
 . "$(dirname "$0")/guest.sh"
@@ -143,6 +144,31 @@ stop() {
 	check_equal 'reading changed nothing' "$before" "$(outside $volume "${all[@]}")"
 }
 
+# A run that was killed before its device had a table: no list of active devices has it.
+without_table() {
+	dmsetup create wubi-host --notable --uuid WUBI-host-0123456789abcdef || fail 'dmsetup create'
+	check_status 'a leftover of another volume: start is refused' 3 start
+	check_output 'a leftover of another volume: what to do' 'wubi-host stop'
+	check_status 'a leftover: stop removes it' 0 "$host" stop --json
+	check_output 'a leftover: stop removes it: said' '"status": *"done"'
+	check 'a leftover: gone' sh -c "! dmsetup info wubi-host"
+}
+
+# A start must not take the other's device away, whichever fails or is first.
+two_at_once() {
+	local pid
+	start >/run/first.out 2>&1 &
+	pid=$!
+	check 'two starts at once: one' start
+	check 'two starts at once: the other' wait $pid
+	check 'two starts at once: the files' test -e $at/Users/holiday.jpg
+	check_equal 'two starts at once: mounted once' 1 "$(grep -c " $at " /proc/self/mounts)"
+	ln -sfn $at /run/link
+	check_status 'the same place by a link and a slash' 0 "$host" start --maps $maps --mount /run/link/ --json
+	check_output 'the same place by a link and a slash: nothing to do' '"status": *"unchanged"'
+	check 'stop it' "$host" stop
+}
+
 # A run that was killed between the device and the mount.
 half_started() {
 	# shellcheck disable=SC2119
@@ -153,6 +179,14 @@ half_started() {
 	check 'started, but not mounted: start completes it' start
 	check 'started, but not mounted: the files' test -e $at/Users/holiday.jpg
 	check 'stop it' "$host" stop
+	# shellcheck disable=SC2119
+	start >/dev/null || fail 'start'
+	ntfs_umount $at
+	mount -t tmpfs tmpfs /usr/sbin
+	check_status 'started, but not mounted: start fails' 3 "$host" start --maps $maps --mount $at
+	umount /usr/sbin
+	check 'started, but not mounted: a device that was there before stays' test -e $node
+	check 'stop it, again' "$host" stop
 }
 
 no_driver() { # WORDS
@@ -230,6 +264,18 @@ big_sectors() {
 	losetup -d "$loop"
 }
 
+# Nobody knows whether it is of this volume.
+homeless_map() {
+	cp /run/big.map $maps/big.map
+	check 'a map that fits no volume: start --read-write' start --read-write
+	check_output 'a map that fits no volume: noted' "map 'big' fits no volume"
+	check_output 'start --read-write: what a power cut means' 'wubi.unsettled=allow'
+	"$host" stop
+	check 'a map of another volume: start' start
+	"$host" stop
+	rm $maps/big.map
+}
+
 load_module dm_mod dm_zero loop fuse || fail 'load the modules'
 prepare
 nothing_attached
@@ -241,11 +287,14 @@ readonly_host
 while_started
 stop
 half_started
+without_table
+two_at_once
 no_driver 'neither'
 mount_points
 readwrite_host
 big_sectors
 check 'attach root again' "$disk" attach $volume --map $maps/root.map
+homeless_map
 unsettled
 check 'detach root' "$disk" detach root
 check_equal 'nothing is left at the end' 'No devices found' "$(dmsetup ls)"

@@ -129,6 +129,22 @@ many_runs() {
 	mapfx set-extents "runs$n-stale/root.map" "0,65536,$sectors"
 }
 
+# three_images FILE FOLDER: a volume with root, home and swap, and their maps in the folder.
+three_images() {
+	local image name size fs
+	mkvol "$1" 48M
+	mkdir "$2"
+	for image in root:8M:ext4 home:8M:ext4 swap:4M:swap; do
+		IFS=: read -r name size fs <<<"$image"
+		wubi-disk create "$1" --size "$size" --name "$name" --fs "$fs" --map "$2/$name.map" --quiet
+	done
+}
+
+# put_at FILE BYTE: what comes on standard input.
+put_at() {
+	dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 # repair FILE: a change and e2fsck -fy, through ntfs-3g; what root holds then is in repaired.sum.
 repair() {
 	in_linux "$1" "debugfs -w -R 'mkdir later' .$image && e2fsck -fy .$image; test \$? -lt 2"

@@ -6,9 +6,13 @@
 #
 # vm-setup: truncate -s 200M v.img
 # vm-setup: mkntfs -F -Q -q -c 4096 -p 2048 -H 255 -S 63 v.img
+# vm-setup: truncate -s 48M w.img
+# vm-setup: mkntfs -F -Q -q -c 4096 -p 2048 -H 255 -S 63 w.img
 # vm-options: -m 768M -t 300
 
 . "$(dirname "$0")/guest.sh"
+BUILD=$WUBI_BUILD
+. "$(dirname "$0")/../cli/lib_initrd.bash"
 
 disk=$WUBI_BUILD/wubi-disk
 refresh=$WUBI_BUILD/wubi-map-refresh
@@ -17,27 +21,43 @@ file=/run/v.img
 maps=/run/maps
 map=$maps/root.map
 esp=/run/esp
-initrd=/run/initrd.map
+boot=/run/boot
+initrd=$boot/initrd.img-$KERNEL
 volume=
 mark=/run/state/map-refresh.unfinished
 
 run_refresh() {
-	PATH=/run/bin:$PATH "$refresh" --maps "$maps" --state-dir /run/state --esp "$esp" "$@"
+	PATH=/run/bin:$PATH "$refresh" --maps "$maps" --state-dir /run/state --esp "$esp" --boot "$boot" --modules /run/modules "$@"
 }
 
-# Instead of the distribution's program: takes the map, as the hook does. /run/bin/how says what becomes of it.
+# Instead of the distribution's program: takes the maps, as the hook does. /run/bin/how says what becomes of it.
 tools() {
-	mkdir -p /run/bin $maps $esp/EFI/wubi
-	cat >/run/bin/update-initramfs <<-'EOS'
+	mkdir -p /run/bin $maps $esp/EFI/wubi $boot "/run/modules/$KERNEL"
+	cat >/run/bin/update-initramfs <<-EOS
 		#!/bin/sh
-		echo "$*" >>/run/calls
-		case $(cat /run/bin/how 2>/dev/null) in
+		echo "\$*" >>/run/calls
+		case \$(cat /run/bin/how 2>/dev/null) in
 		fail) echo 'no space'; exit 3 ;;
-		kill) kill -9 $PPID; exit 1 ;;
+		kill) kill -9 \$PPID; exit 1 ;;
+		not) echo 'not updating initramfs'; exit 0 ;;
 		esac
-		cp /run/maps/root.map /run/initrd.map
+		rm -f $TREE/etc/wubi/maps/*
+		cp $maps/*.map $TREE/etc/wubi/maps/
+		python3 $fixtures/cpiofx.py $TREE >$boot/initrd.img-\$3
 	EOS
 	chmod +x /run/bin/update-initramfs
+	: >$boot/initrd.img-without-modules
+	: >"$initrd"
+}
+
+initramfs_tree() {
+	TREE=/run/tree
+	mkdir -p $TREE/etc/wubi/maps
+	fill_tree
+}
+
+initramfs_is_right() { # WHAT
+	check "$1: the initramfs" "$WUBI_INITRD" check "$initrd" --kernel "$KERNEL" --maps $maps
 }
 
 calls() {
@@ -108,6 +128,37 @@ moved() {
 	check_equal 'moved: --dry-run builds nothing' 0 "$(calls)"
 }
 
+# apt, amid an upgrade.
+packages_are_installed() {
+	local pid
+	mount -t tmpfs tmpfs /var/lib/dpkg || fail 'a dpkg of our own'
+	python3 - <<-'EOP' &
+		import fcntl, signal
+		f = open('/var/lib/dpkg/lock-frontend', 'w')
+		fcntl.lockf(f, fcntl.LOCK_EX)
+		open('/run/locked', 'w').close()
+		signal.pause()
+	EOP
+	pid=$!
+	until [ -e /run/locked ]; do sleep 0.1; done # until the other process has it
+	check_status 'dpkg is locked: exit 1' 1 run_refresh --lock-timeout 1
+	check_output 'dpkg is locked: what is waited for' 'waiting.*process'
+	check_output 'dpkg is locked: what to do' 'let it finish'
+	check 'dpkg is locked: no map is written' cmp $map /run/stale.map
+	check_equal 'dpkg is locked: nothing is built' 0 "$(calls)"
+	kill $pid
+	wait $pid
+}
+
+# update_initramfs=no, /boot is read-only: status 0, and nothing built.
+not_built() {
+	echo not >/run/bin/how
+	check_status 'nothing is built: exit 1' 1 run_refresh
+	check_output 'nothing is built: what is wrong' 'initrd.img-6.1.0-test'
+	check 'nothing is built: remembered' test -e $mark
+	check_equal 'nothing is built: the copy is old' 1 "$(generation $esp/EFI/wubi/root.map)"
+}
+
 failed_build() {
 	echo fail >/run/bin/how
 	check_status 'the initramfs fails: exit 1' 1 run_refresh
@@ -121,11 +172,11 @@ failed_build() {
 	rm /run/bin/how
 	check_status 'the next run completes it' 0 run_refresh
 	check_equal 'completed: the generation is not counted on' 2 "$(generation $map)"
-	check 'completed: the initramfs' cmp $map $initrd
+	initramfs_is_right completed
 	check 'completed: the ESP' cmp $map $esp/EFI/wubi/root.map
 	check 'completed: no mark' test ! -e $mark
-	check_equal 'completed: three builds' 3 "$(calls)"
-	check_equal 'of all kernels' '-u -k all' "$(tail -n 1 /run/calls)"
+	check_equal 'completed: four builds' 4 "$(calls)"
+	check_equal 'of the kernel that has modules' "-u -k $KERNEL" "$(tail -n 1 /run/calls)"
 	check_equal 'the id stays' "$id" "$(sed -n 's/^id //p' $map)"
 	verdict match
 	verdict moved /run/stale.map
@@ -135,13 +186,65 @@ failed_build() {
 	detach
 }
 
+# home on a disk of its own, which gives errors.
+broken_disk() {
+	local size node
+	cp --sparse=always "$WUBI_WORK/w.img" /run/w.img
+	other=$(losetup -f --show /run/w.img) || fail 'losetup'
+	size=$(blockdev --getsz "$other")
+	echo "0 $size linear $other 0" | dmsetup create other || fail 'dmsetup create'
+	node=/dev/dm-$(dmsetup info -c --noheadings -o minor other)
+	check 'create home on another disk' "$disk" create "$node" --size 8M --name home --map $maps/home.map
+	check 'attach home' "$disk" attach "$node" --map $maps/home.map
+	cp $maps/home.map /run/home.map
+	echo "0 $size error" | dmsetup load other
+	dmsetup resume other || fail 'dmsetup resume'
+}
+
+mended_disk() {
+	echo "0 $(blockdev --getsz "$other") linear $other 0" | dmsetup load other
+	dmsetup resume other
+	"$disk" detach home && dmsetup remove other && losetup -d "$other"
+	rm $maps/home.map
+}
+
 shrunk_partition() {
 	attach --sizelimit 120M
-	check_status 'the partition is smaller' 0 run_refresh --json
+	broken_disk
+	head -c 700 /dev/zero >$esp/EFI/wubi/root.map
+	check_status "home's disk is broken: exit 1" 1 run_refresh --json
+	check_output "home's disk is broken: the others are done" '"status": *"failed".*home.map.*"action": *"fail".*"action": *"write"'
 	check_output 'the partition is smaller: said' "partition's size"
+	check "home's disk is broken: its map stays" cmp $maps/home.map /run/home.map
+	check 'a copy full of zeros is replaced' cmp $map $esp/EFI/wubi/root.map
 	check_equal 'the partition is smaller: the map has it' $((120 << 11)) "$(sed -n 's/^host_partition_sectors //p' $map)"
 	check_equal 'the partition is smaller: generation' 3 "$(generation $map)"
-	check 'the partition is smaller: the initramfs' cmp $map $initrd
+	initramfs_is_right 'the partition is smaller'
+	check_equal 'the partition is smaller: no mark' 'no mark' "$(cat $mark 2>/dev/null || echo 'no mark')"
+	mended_disk
+}
+
+# Each boot would build for nothing.
+lasting_failure() {
+	local before i
+	detach
+	attach
+	echo fail >/run/bin/how
+	for i in 1 2 3; do
+		check_status "the unit's try $i fails" 1 run_refresh --unit
+	done
+	before=$(calls)
+	check_status 'the fourth is none: exit 1' 1 run_refresh --unit
+	check_output 'the fourth is none: said' 'not tried again'
+	check_equal 'the fourth is none: nothing was run' "$before" "$(calls)"
+	check_status 'by hand it is tried' 1 run_refresh
+	check_equal 'by hand it is tried: run' $((before + 1)) "$(calls)"
+	rm /run/bin/how
+	check_status 'still none of the unit' 1 run_refresh --unit
+	: >$boot/vmlinuz-new
+	check 'a kernel is newer: the unit tries' run_refresh --unit
+	initramfs_is_right 'a kernel is newer'
+	check 'a kernel is newer: no mark' test ! -e $mark
 }
 
 # A driver that writes the host has the truth in its memory.
@@ -188,12 +291,16 @@ damaged_map() {
 }
 
 load_module dm_mod dm_zero loop fuse || fail 'load the modules'
+initramfs_tree
 tools
 prepare
 nothing_to_do
 moved
+packages_are_installed
+not_built
 failed_build
 shrunk_partition
+lasting_failure
 damaged_map
 host_is_written
 changed_meanwhile
