@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,9 +135,7 @@ static int walk_follow(struct walk *w, const char *target, const char *rest)
 		return -ELOOP;
 	if (n + 1 + m >= sizeof(ahead))
 		return -ENAMETOOLONG;
-	memcpy(ahead, target, n);
-	ahead[n] = '/';
-	memcpy(ahead + n + 1, rest, m + 1);
+	(void)snprintf(ahead, sizeof(ahead), "%s/%s", target, rest); /* fits */
 	if (*target == '/')
 		w->done_bytes = 0;
 	else

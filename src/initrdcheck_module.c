@@ -27,7 +27,7 @@ static bool module_name(const char *path, size_t n, char ret[NAME_MAX_BYTES])
 		known = known || (strlen(suffixes[i]) == (size_t)(end - dot - 3) &&
 				  memcmp(dot + 3, suffixes[i], (size_t)(end - dot - 3)) == 0);
 	for (const char *p = base; p < dot; p++)
-		ret[p - base] = *p == '-' ? '_' : *p;
+		ret[p - base] = (char)(*p == '-' ? '_' : *p);
 	ret[dot - base] = '\0';
 	return known;
 }

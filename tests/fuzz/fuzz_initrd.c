@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz_initrd - whatever an initramfs image has in it, looking at it ends, and does no harm: archives, compressed parts, paths and
- * links, ELF files. libFuzzer runs it in 'make fuzz', replay.c over the corpus in 'make check'.
+ * fuzz_initrd - whatever an initramfs image has in it, looking at it ends, and does no harm: archives, compressed parts,
+ * paths and links, ELF files. libFuzzer runs it in 'make fuzz', replay.c over the corpus in 'make check'.
  */
 #include <errno.h>
 #include <stdint.h>

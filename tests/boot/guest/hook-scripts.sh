@@ -60,8 +60,8 @@ local_top() { # SHELL
 	by "$1" $script prereqs && said '^udev' && [ ! -e "$tree/tmp/calls" ] || return 1
 	by "$1" $script && calls "$call" && ! said . || return 1
 	says 3
-	by "$1" $script
-	calls "$call" && said '^panic: wubi: ' || return 1
+	by "$1" $script # the shell that panic gives is left when things are right again
+	calls "$call"$'\n'"$call" && said '^panic: wubi: ' || return 1
 	mv "$tree/usr/sbin/wubi-attach" "$tree/tmp/away"
 	by "$1" $script && ! said .
 	local result=$?
@@ -76,6 +76,8 @@ generator() { # SHELL
 	says 0
 	by "$1" /usr/lib/systemd/system-generators/wubi-generator /tmp "$early" /tmp && calls 'wubi-attach --print-root' && ! said . &&
 		grep -qx 'What=/dev/mapper/wubi-root' "$tree$early/sysroot.mount" &&
+		grep -qxF 'Wants=systemd-fsck@dev-mapper-wubi\x2droot.service' "$tree$early/sysroot.mount" &&
+		grep -qx JobTimeoutSec=infinity "$tree$early/dev-mapper-wubi\\x2droot.device.d/50-wubi.conf" &&
 		[ "$(readlink "$tree$early/initrd-root-fs.target.requires/sysroot.mount")" = ../sysroot.mount ] || return 1
 	rm -r "${tree:?}$early"
 	mkdir "$tree$early"
@@ -106,11 +108,10 @@ initqueue() { # SHELL
 	by "$1" -c "$run$hooks/settled/20-wubi-attach.sh" && said '^emergency: wubi: ' && [ -e "$tree/tmp/job" ] || return 1
 	says 0
 	by "$1" -c "$run$hooks/settled/20-wubi-attach.sh" && calls 'wubi-attach --console' && ! said . && [ ! -e "$tree/tmp/job" ] || return 1
-	rm -rf "$tree/run/wubi"
-	by "$1" -c ". $hooks/finished/20-wubi-finished.sh" && return 1
-	mkdir -p "$tree/run/wubi"
-	touch "$tree/run/wubi/boot.json"
-	by "$1" -c ". $hooks/finished/20-wubi-finished.sh" || return 1
+	by "$1" -c "hookdir=$(folder_of hooks); . $hooks/finished/20-wubi-finished.sh" && return 1
+	mv "$tree/$hooks/settled/20-wubi-attach.sh" "$tree/tmp/away"
+	by "$1" -c "hookdir=$(folder_of hooks); . $hooks/finished/20-wubi-finished.sh" || return 1
+	mv "$tree/tmp/away" "$tree/$hooks/settled/20-wubi-attach.sh"
 	by "$1" -c "root=UUID=1; . $hooks/../cmdline/90-wubi-root.sh; echo \$root \$rootok" && said '^block:/dev/mapper/wubi-root 1$' || return 1
 	says 1
 	by "$1" -c "root=UUID=1; . $hooks/../cmdline/90-wubi-root.sh; echo \$root" && said '^UUID=1$'
@@ -132,7 +133,7 @@ if [ -x /usr/bin/dracut ]; then
 	unpack /root/initrd.nosystemd
 	each_shell initqueue
 else
-	echo 'panic() { echo "panic: $*"; }' >"$tree/scripts/functions"
+	echo 'panic() { echo "panic: $*"; echo 0 >/tmp/status; }' >"$tree/scripts/functions"
 	each_shell local_top
 fi
 echo 'ok - all steps were made'
