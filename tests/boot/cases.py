@@ -16,7 +16,7 @@ from vm import Disk, Machine
 
 JOBS = 2                # virtual machines at once
 SHELL = r'\(initramfs\)|emergency (mode|shell)|Press Enter for maintenance|root account is locked|^dracut:/#'
-TROUBLE = SHELL + r'|Kernel panic|wubi: \S+: not attached: '
+TROUBLE = SHELL + r'|Kernel panic|wubi: root: not attached: '
 REGISTRY = {}           # name: (function, system, layout, what it shows)
 LIVE = set()            # the tests that are running
 _print_lock = threading.Lock()

@@ -352,11 +352,16 @@ check_host
 ''')
     with block_device(disk, test.layout) as volume:
         run(DISK, 'remove', volume, '--image', '/ubuntu/disks/swap.disk', '--yes')
-    test.boot([disk], script='''
+    script = '''
 check 'root and home are there' test -b /dev/mapper/wubi-root -a -b /dev/mapper/wubi-home
 check_not 'no swap' test -e /dev/mapper/wubi-swap
 show cat /run/wubi/boot.json
-''')
+'''
+    with test.start([disk], script=script) as machine:
+        machine.wait_for(r'wubi: swap: not attached: missing')
+        machine.wait_for(r'BOOT-CHECKS', r'Kernel panic')
+        machine.wait_end()
+        machine.check_results()
 
 
 @case('host-parameter', 'trixie-initramfs')
