@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the cases have in common: a test with its system, its folder, and the two ends of a boot: the login prompt, or a refusal."""
 import concurrent.futures
+import hashlib
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import threading
 import time
 import traceback
 
-from image import Failed, Layout, get_system
+from image import MIB, Failed, Layout, data_pieces, extents_of, get_system
 from vm import Disk, Machine
 
 JOBS = 2                # virtual machines at once
@@ -159,6 +160,25 @@ def tap(jobs):
     return 0 if run_all(jobs, done) else 1
 
 
+def outside_sum(test, disk):
+    """Of all bytes of the disk outside the extents; holes are zeros. The ESP, which Linux mounts, is Linux' own."""
+    extents = [(test.layout.start_bytes + p, n) for name in test.layout.images for _, p, n in extents_of(test.system.map(name))]
+    extents = sorted(extents + ([(MIB, 32 * MIB)] if test.layout.table == 'gpt' else []))
+    total, at = hashlib.sha256(), 0
+    zeros = bytes(MIB)
+    with open(disk, 'rb') as file:
+        for start, length in extents + [(os.path.getsize(disk), 0)]:
+            for offset, size in data_pieces(file.fileno(), at, start):
+                offset, size = offset // 4096 * 4096, size + offset % 4096
+                while size > 0:
+                    chunk = os.pread(file.fileno(), min(size, MIB), offset)
+                    if chunk != zeros[:len(chunk)]:
+                        total.update(b'%d:' % offset + chunk)
+                    offset, size = offset + len(chunk), size - len(chunk)
+            at = start + length
+    return total.hexdigest()
+
+
 def initrd_has_none(test):
     """No NTFS driver and no FUSE has come into the initramfs for us."""
     with open(test.system.path('initrd.list'), encoding='utf-8', errors='replace') as file:
@@ -168,9 +188,13 @@ def initrd_has_none(test):
 
 
 def boot_everything(test):
-    """A boot to the login prompt, and every check."""
+    """A boot to the login prompt, every check, and after all that not a byte of Windows' has changed."""
     initrd_has_none(test)
-    test.boot([test.disk()], script='check_everything match\n')
+    disk = test.disk()
+    before = outside_sum(test, disk)
+    test.boot([disk], script='check_everything match\n')
+    if outside_sum(test, disk) != before:
+        raise Failed('bytes outside the extents changed')
 
 
 if __name__ == '__main__':

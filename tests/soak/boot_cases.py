@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The boot cases of 'make soak': each function is a case, its text what it shows."""
-import hashlib
 import os
 import re
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'boot'))
-from cases import TROUBLE, boot_everything, case  # noqa: E402
-from image import DISK, FX, MIB, Failed, Layout, block_device, data_pieces, extents_of, gather, run, serial_of  # noqa: E402
+from cases import TROUBLE, boot_everything, case, outside_sum  # noqa: E402
+from image import DISK, FX, MIB, Failed, Layout, block_device, extents_of, gather, run, serial_of  # noqa: E402
 from vm import Disk  # noqa: E402
 
 
@@ -36,25 +35,6 @@ def file_of_image(test, disk, path, target, map_file=None):
     if not os.path.getsize(target):
         raise Failed('no %s in the image' % path)
     return target
-
-
-def outside_sum(test, disk):
-    """Of all bytes of the disk outside the extents; holes are zeros. The ESP, which Linux mounts, is Linux' own."""
-    extents = [(test.layout.start_bytes + p, n) for name in test.layout.images for _, p, n in extents_of(test.system.map(name))]
-    extents = sorted(extents + ([(MIB, 32 * MIB)] if test.layout.table == 'gpt' else []))
-    total, at = hashlib.sha256(), 0
-    zeros = bytes(MIB)
-    with open(disk, 'rb') as file:
-        for start, length in extents + [(os.path.getsize(disk), 0)]:
-            for offset, size in data_pieces(file.fileno(), at, start):
-                offset, size = offset // 4096 * 4096, size + offset % 4096
-                while size > 0:
-                    chunk = os.pread(file.fileno(), min(size, MIB), offset)
-                    if chunk != zeros[:len(chunk)]:
-                        total.update(b'%d:' % offset + chunk)
-                    offset, size = offset + len(chunk), size - len(chunk)
-            at = start + length
-    return total.hexdigest()
 
 
 # The initramfs
