@@ -27,7 +27,7 @@ enum field {
 /* Takes exactly n bytes; buf NULL: skips them. */
 static int take(struct cpio_source *s, void *buf, uint64_t n, struct err *e)
 {
-	char scrap[16384];
+	char scrap[16384] = { 0 };
 	unsigned char *to = buf;
 
 	while (n > 0) {
