@@ -187,7 +187,7 @@ def _(test):
     fixture(test, disk, 'clear-dirty')
     machine = test.boot([disk], script='''
 check_system moved
-check 'wubi-map-refresh' systemctl start wubi-map-refresh.service
+check 'wubi-map-refresh' systemctl start --wait wubi-map-refresh.service
 show systemctl --no-pager status wubi-map-refresh.service
 check 'the map is of another generation' grep -x 'generation 2' "$map"
 check 'the new map is true' "$disk" verify "$(host)" --map "$map"
