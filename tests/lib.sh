@@ -59,6 +59,7 @@ mkvol() {
 	truncate -s "$size" "$V"
 	mkntfs -F -Q -q -p 2048 -H 255 -S 63 -s "$sector" ${cluster:+-c "$cluster"} "$@" "$V" >"$T/mkntfs.log" 2>&1 ||
 		fail "mkntfs: $(tail -3 "$T/mkntfs.log")"
+	"$TESTS_DIR/fixtures/own-serial" "$V" || fail "ntfslabel"
 }
 
 # slow_one: what takes minutes under valgrind and shows nothing new there.

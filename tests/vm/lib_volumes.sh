@@ -11,7 +11,7 @@ mapfx() { python3 "$TESTS/fixtures/mapfx.py" "$@"; }
 
 mkvol() { # FILE SIZE [MKNTFS-OPTION...]
 	truncate -s "$2" "$1"
-	mkntfs -F -Q -q -p 2048 -H 255 -S 63 -c 4096 "${@:3}" "$1"
+	mkntfs -F -Q -q -p 2048 -H 255 -S 63 -c 4096 "${@:3}" "$1" && "$TESTS/fixtures/own-serial" "$1"
 }
 
 sum_of() { # MAP VOLUME: of the image's bytes
