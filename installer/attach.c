@@ -4,6 +4,7 @@
 #include <sys/sysmacros.h>
 
 #include "dmlinear.h"
+#include "dmnames.h"
 #include "image.h"
 #include "mapfile.h"
 #include "output.h"
@@ -14,7 +15,7 @@ static int print_device(const struct options *o, const char *status, const char 
 	struct jsonout *root;
 	char device[160];
 
-	(void)snprintf(device, sizeof(device), "/dev/mapper/%s", name);
+	(void)snprintf(device, sizeof(device), DMNAMES_FOLDER "%s", name);
 	if (!o->base.json) {
 		if (!o->base.quiet)
 			progout_print(stdout, "%s\n", device);
@@ -54,7 +55,7 @@ static int dry_run(const struct options *o, const struct map *m)
 	extent_list_clear(&extents);
 	if (r)
 		return progout_fail(&o->base, &e, NULL);
-	(void)snprintf(name, sizeof(name), "wubi-%s", m->name);
+	(void)snprintf(name, sizeof(name), DMNAMES_PREFIX "%s", m->name);
 	r = print_device(o, "dry-run", name);
 	if (r == PROGOUT_DONE && !o->base.json && !o->base.quiet)
 		progout_print(stdout, "%sdry run: nothing was done\n", text);
@@ -76,20 +77,12 @@ int verb_attach(const struct options *o)
 	return print_device(o, "done", name);
 }
 
-static const char *base_name(const char *name)
-{
-	const char *slash = strrchr(name, '/');
-	const char *base = slash ? slash + 1 : name;
-
-	return strncmp(base, "wubi-", 5) == 0 ? base + 5 : base;
-}
-
 int verb_detach(const struct options *o)
 {
 	char name[128];
 	struct err e = ERR_INIT;
 
-	(void)snprintf(name, sizeof(name), "wubi-%s", base_name(o->base.operands[0]));
+	(void)snprintf(name, sizeof(name), DMNAMES_PREFIX "%s", dmnames_of_operand(o->base.operands[0]));
 	if (o->base.dry_run)
 		return print_device(o, "dry-run", name);
 	if (image_detach(o->base.operands[0], &e))

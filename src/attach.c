@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "dmlinear.h"
+#include "dmnames.h"
 #include "filedev.h"
 #include "report.h"
 
@@ -46,8 +47,8 @@ int attach_volume_open(const char *path, struct attach_volume *ret, struct err *
 
 void attach_names(const struct map *m, char ret_name[ATTACH_NAME_MAX], char ret_uuid[ATTACH_UUID_MAX])
 {
-	(void)snprintf(ret_name, ATTACH_NAME_MAX, "wubi-%s", m->name);
-	(void)snprintf(ret_uuid, ATTACH_UUID_MAX, "WUBI-%s-%s", m->map_id, m->name);
+	(void)snprintf(ret_name, ATTACH_NAME_MAX, DMNAMES_PREFIX "%s", m->name);
+	(void)snprintf(ret_uuid, ATTACH_UUID_MAX, DMNAMES_UUID_PREFIX "%s-%s", m->map_id, m->name);
 }
 
 /* These two say that the runs are the map's, and only the file's name is not. */

@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "dmnames.h"
 #include "sysfs.h"
 
 /* a unit test that includes this file puts tables of its own here */
@@ -256,11 +257,11 @@ static void users_report_holder(const struct users_ident *id, const char *device
 	(void)sysfs_read_line(path, name, sizeof(name)); /* empty: not device-mapper */
 	(void)snprintf(path, sizeof(path), "%s/block/%s/dm/uuid", SYSFS_ROOT, holder); /* fits */
 	(void)sysfs_read_line(path, uuid, sizeof(uuid));
-	if (strncmp(uuid, "WUBI-host-", 10) == 0)
+	if (dmnames_uuid_is_host(uuid))
 		report_add(r, users_is_readonly(holder) ? "attached" : "busy", "'%s' is in use: the Windows files on '%s' are "
 			   "mounted through '/dev/mapper/%s', " BLOCKDEV_RISK "; stop that ('wubi-host stop'), then retry",
 			   id->path, device, name);
-	else if (strncmp(uuid, "WUBI-", 5) == 0)
+	else if (dmnames_uuid_is_ours(uuid))
 		report_add(r, "attached", "'%s' is in use: the image '%s' on '%s' is attached, " BLOCKDEV_RISK "; detach it "
 			   "(wubi-disk detach), or start another system if this one runs from it, then retry", id->path,
 			   name, device);

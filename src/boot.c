@@ -10,6 +10,7 @@
 
 #include "attach.h"
 #include "dmlinear.h"
+#include "dmnames.h"
 #include "udevwatch.h"
 
 void boot_say(const struct boot_params *par, enum boot_level level, const char *fmt, ...)
@@ -108,7 +109,7 @@ static bool all_match(const struct boot_result *r)
  */
 static bool holds_session(const struct bootargs *a, const struct boot_map *m)
 {
-	static const char mapper[] = "/dev/mapper/wubi-";
+	const char *wanted = dmnames_of_node(a->resume_device);
 
 	if (m->suspended)
 		return true;
@@ -116,8 +117,8 @@ static bool holds_session(const struct bootargs *a, const struct boot_map *m)
 		return false;
 	if (is_swap(m) || a->resume_offset)
 		return true;
-	if (!strncmp(a->resume_device, mapper, strlen(mapper)))
-		return !strcmp(a->resume_device + strlen(mapper), m->name);
+	if (wanted)
+		return !strcmp(wanted, m->name);
 	return !strncmp(a->resume_device, "UUID=", 5) && m->map->fs_uuid[0] &&
 	       !strcasecmp(a->resume_device + 5, m->map->fs_uuid);
 }
@@ -164,29 +165,24 @@ static void refuse_overlap(const struct boot_map *first, struct boot_map *second
 	refuse(second, "overlap", what, "remove the one that is not in use from /etc/wubi/maps, and rebuild the initramfs");
 }
 
-/* Of two that root needs either will do: with root=UUID= both are meant. */
-static bool goes_before(const struct boot_map *a, const struct boot_map *b)
+/* The one that root needs stays. Of two that it needs either will do, as with root=UUID=, where both are meant: "root" then. */
+static bool stays(const struct boot_map *a, const struct boot_map *b)
 {
-	if (a->needed != b->needed)
-		return a->needed;
-	return a < b ? strcmp(b->name, "root") != 0 : !strcmp(a->name, "root");
+	return a->needed != b->needed ? a->needed : strcmp(b->name, "root") != 0;
 }
 
-/* The one that root needs goes before, and nothing else may write there. */
+/* Nothing else may write where one of them does. */
 static void refuse_overlaps(struct boot_result *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		for (size_t k = i + 1; k < r->count; k++) {
 			struct boot_map *a = &r->maps[i], *b = &r->maps[k];
+			bool first = stays(a, b);
 
 			if (!overlap(a, b))
 				continue;
-			if (!goes_before(a, b)) {
-				a = &r->maps[k];
-				b = &r->maps[i];
-			}
-			refuse_overlap(a, b);
-			b->needed = false;
+			refuse_overlap(first ? a : b, first ? b : a);
+			(first ? b : a)->needed = false;
 		}
 }
 
@@ -200,7 +196,7 @@ static int attach_one(const struct boot_params *par, struct boot_map *m, struct 
 	if (!code)
 		code = attach_run(&v, &req, &m->extents, name, e);
 	if (!code)
-		(void)snprintf(m->device, sizeof(m->device), "/dev/mapper/%s", name);
+		(void)snprintf(m->device, sizeof(m->device), DMNAMES_FOLDER "%s", name);
 	return code;
 }
 
@@ -214,7 +210,7 @@ static bool is_active(struct boot_map *m)
 	attach_names(m->map, name, uuid);
 	if (dmlinear_find_uuid(uuid, active, NULL) || !active[0])
 		return false;
-	(void)snprintf(m->device, sizeof(m->device), "/dev/mapper/%.48s", active);
+	(void)snprintf(m->device, sizeof(m->device), DMNAMES_FOLDER "%.48s", active);
 	return true;
 }
 

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "blockdev.h"
-#include "filedev.h"
-#include "report.h"
+#include "attach.h"
 #include "verify.h"
 
 /* One map on one volume. */
@@ -30,31 +28,17 @@ void boot_set_verdict(struct boot_map *m, enum verdict v, const char *what, cons
 	(void)snprintf(r->reasons[1], VERDICT_REASON_TEXT, "%.255s", remedy);
 }
 
-/* A member of a RAID set or a part of a dynamic disk may look whole, and must not be used alone. */
-static int check_device(const struct blkio *io, struct err *e)
-{
-	struct report report = { .count = 0 };
-	struct blockdev_info info;
-	int code = blockdev_probe(io, &info, e);
-
-	if (code)
-		return code;
-	blockdev_check(&info, 0, &report);
-	return report_refuse(&report, e);
-}
-
 static void look(struct hostscan_device *d, const struct map *m, struct look *ret)
 {
-	AUTO(blkio) struct blkio *io = NULL;
+	__attribute__((cleanup(auto_attach_volume))) struct attach_volume volume = { .io = NULL };
 	const struct verdict_result *v = &ret->result.verdict;
 	size_t used = strlen(d->text);
 
 	*ret = (struct look){ .device = d };
-	ret->code = filedev_open(d->path, FILEDEV_READ, &io, &ret->why);
+	/* a member of a RAID set or a part of a dynamic disk may look whole, and must not be used alone: refused here */
+	ret->code = attach_volume_open(d->path, &volume, &ret->why);
 	if (!ret->code)
-		ret->code = check_device(io, &ret->why);
-	if (!ret->code)
-		ret->code = verify_volume(io, d->partuuid, m, &ret->result, &ret->why);
+		ret->code = verify_volume(volume.io, d->partuuid, m, &ret->result, &ret->why);
 	(void)snprintf(d->text + used, sizeof(d->text) - used, "; %s: %s%s%s", m->name, verdict_name(v->verdict),
 		       ret->code || v->reason_count ? ": " : "",
 		       ret->code ? ret->why.text : v->reason_count ? v->reasons[0] : "");

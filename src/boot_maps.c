@@ -9,11 +9,12 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "dmnames.h"
 #include "image.h"
 #include "mapfile.h"
 #include "mapfolder.h"
 
-#define MAPPER "/dev/mapper/wubi-"
+#define NODE DMNAMES_FOLDER DMNAMES_PREFIX
 #define BY_UUID "/dev/disk/by-uuid/"
 
 struct boot_map *boot_add(const struct boot_params *par, struct boot_result *r, const char *name, bool needed)
@@ -115,8 +116,10 @@ static int load_file(const struct boot_params *par, const char *path, struct boo
 /* root= is our device, or, what update-grub writes on its own, the UUID of the file system in it. m may be NULL. */
 static bool is_root(const char *name, const struct map *m, const char *root)
 {
-	if (!strncmp(root, MAPPER, strlen(MAPPER)))
-		return !strcmp(root + strlen(MAPPER), name);
+	const char *wanted = dmnames_of_node(root);
+
+	if (wanted)
+		return !strcmp(wanted, name);
 	if (!strncmp(root, "UUID=", 5) || !strncmp(root, BY_UUID, strlen(BY_UUID)))
 		return m && m->fs_uuid[0] && !strcasecmp(root + (*root == '/' ? strlen(BY_UUID) : 5), m->fs_uuid);
 	return !root[0] && !strcmp(name, "root");
@@ -157,13 +160,13 @@ static int load_folder(const struct boot_params *par, struct boot_result *r, str
 /* A root of ours that no map leads to: nobody else can attach it, and waiting for it would tell nothing. */
 static void add_missing_root(const struct boot_params *par, struct boot_result *r)
 {
-	const char *root = par->args->root;
+	const char *root = par->args->root, *name = dmnames_of_node(root);
 	char what[VERDICT_REASON_TEXT];
 	struct boot_map *m;
 
-	if (strncmp(root, MAPPER, strlen(MAPPER)) != 0 || !root[strlen(MAPPER)] || find_map(r, root + strlen(MAPPER)))
+	if (!name || !name[0] || find_map(r, name))
 		return;
-	m = boot_add(par, r, root + strlen(MAPPER), true);
+	m = boot_add(par, r, name, true);
 	if (!m)
 		return;
 	(void)snprintf(what, sizeof(what), "root is %.60s, and no map of that name is in %.120s", root,
@@ -184,7 +187,7 @@ int boot_load_maps(const struct boot_params *par, struct boot_result *r, struct 
 
 		m->needed = is_root(m->name, m->map, a->root) || is_loop(m->map, a->loop);
 		if (is_loop(m->map, a->loop) && (!r->root_device[0] || !strcmp(m->name, "root")))
-			(void)snprintf(r->root_device, sizeof(r->root_device), MAPPER "%s", m->name);
+			(void)snprintf(r->root_device, sizeof(r->root_device), NODE "%s", m->name);
 	}
 	if (!a->loop[0])
 		add_missing_root(par, r);
@@ -232,7 +235,7 @@ int boot_root_of_loop(const struct boot_params *par, char ret_device[BOOT_DEVICE
 	if (r.root_device[0])
 		(void)snprintf(ret_device, BOOT_DEVICE_MAX, "%s", r.root_device);
 	else
-		(void)snprintf(ret_device, BOOT_DEVICE_MAX, MAPPER "%s", name);
+		(void)snprintf(ret_device, BOOT_DEVICE_MAX, NODE "%s", name);
 	return 0;
 }
 
@@ -257,7 +260,7 @@ static int add_derived(const struct boot_params *par, struct boot_result *r, str
 	set_derived_id(m);
 	entry->map = m;
 	entry->derived = true;
-	(void)snprintf(r->root_device, sizeof(r->root_device), MAPPER "%s", entry->name);
+	(void)snprintf(r->root_device, sizeof(r->root_device), NODE "%s", entry->name);
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "dmnames.h"
+
 #define TARGET_TEXT 64
 #define REMOVE_TRIES 6
 #define REMOVE_PAUSE_NS (100 * 1000 * 1000L)
@@ -73,7 +75,7 @@ static int params_check(const struct dmlinear_params *p, struct err *e)
 
 	if (r < 0)
 		return r;
-	if (!dmlinear_uuid_is_ours(p->uuid) || strlen(p->uuid) >= DMLINEAR_UUID_BYTES)
+	if (!dmnames_uuid_is_ours(p->uuid) || strlen(p->uuid) >= DMLINEAR_UUID_BYTES)
 		return err_set(e, -EINVAL, "device '%s': '%s' is no uuid of ours", p->name, p->uuid);
 	r = dmlinear_extents_check(p->extents, p->size_bytes, e);
 	return r < 0 ? err_wrap(e, r, "device '%s'", p->name) : 0;
@@ -199,7 +201,7 @@ static int live_device_check(const struct dmlinear_params *p, const struct dmlin
 	else
 		return 0;
 	return err_set(e, -EEXIST, "device '%s' is active %s: detach it first ('%s')", p->name, text,
-		       strcmp(p->name, DMLINEAR_HOST_NAME) ? "wubi-disk detach" : "wubi-host stop");
+		       strcmp(p->name, DMNAMES_HOST) ? "wubi-disk detach" : "wubi-host stop");
 }
 
 static int uuid_check(const struct dmlinear_params *p, const struct dmlinear_device *d, struct err *e)
@@ -207,7 +209,7 @@ static int uuid_check(const struct dmlinear_params *p, const struct dmlinear_dev
 	if (strcmp(d->uuid, p->uuid) == 0)
 		return 0;
 	return err_set(e, -EEXIST, "device '%s' exists and has another uuid ('%s', not '%s')%s", p->name, d->uuid, p->uuid,
-		       strcmp(p->name, DMLINEAR_HOST_NAME) ? "" : ": remove it ('wubi-host stop'), then retry");
+		       strcmp(p->name, DMNAMES_HOST) ? "" : ": remove it ('wubi-host stop'), then retry");
 }
 
 /* What the kernel accepts, and must not be. */
@@ -221,7 +223,7 @@ static int partition_check(const struct dmlinear_params *p, struct err *e)
 	if (other[0])
 		return err_set(e, -EBUSY, "device '%s': device '%s' shows the same bytes of partition "
 			       "%u:%u: remove that first%s", p->name, other, major(p->device),
-			       minor(p->device), strcmp(other, DMLINEAR_HOST_NAME) ? "" : " ('wubi-host stop')");
+			       minor(p->device), strcmp(other, DMNAMES_HOST) ? "" : " ('wubi-host stop')");
 	if (!p->readonly && partition_is_readonly(p->device))
 		return table_error(p, -EROFS, e);
 	return 0;
@@ -340,7 +342,7 @@ static int device_remove(const char *name, unsigned udev_timeout_ms, struct err 
 		return r;
 	if (!d.exists)
 		return err_set(e, -ENXIO, "there is no device '%s'", name);
-	if (!dmlinear_uuid_is_ours(d.uuid))
+	if (!dmnames_uuid_is_ours(d.uuid))
 		return err_refuse(e, "not-ours",
 				  "device '%s' is not one of wubi-tools (uuid '%s'): remove it with "
 				  "the tool that made it", name, d.uuid);

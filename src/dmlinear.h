@@ -2,7 +2,7 @@
 /*
  * dmlinear - device-mapper devices over an image's extents. The only file that includes libdevmapper.
  *
- * Sectors here are 512 bytes. UUIDs are "WUBI-<map_id>-<name>", device names "wubi-<name>".
+ * Sectors here are 512 bytes. Names and UUIDs: dmnames.h.
  */
 #ifndef WUBI_DMLINEAR_H
 #define WUBI_DMLINEAR_H
@@ -45,13 +45,10 @@ int dmlinear_prepare(const struct dmlinear_params *params, bool *ret_active, str
 int dmlinear_activate(const struct dmlinear_params *params, struct err *e);
 
 /*
- * Removes a device that prepare made, or an active one. Only one whose UUID starts with "WUBI-". -ENXIO: none; -EBUSY; -ENODEV:
+ * Removes a device that prepare made, or an active one. Only one of ours. -ENXIO: none; -EBUSY; -ENODEV:
  * the kernel has no device-mapper.
  */
 int dmlinear_remove(const char *name, unsigned udev_timeout_ms, struct err *e);
-
-#define DMLINEAR_HOST_NAME "wubi-host"       /* the partition without the images, see hostdev.h */
-#define DMLINEAR_HOST_UUID_PREFIX "WUBI-host-" /* no map id begins so */
 
 /* An active device of ours. */
 struct dmlinear_active {
@@ -60,7 +57,7 @@ struct dmlinear_active {
 	dev_t number; /* its own */
 	dev_t device; /* the partition that it lies on */
 	bool readonly;
-	bool is_host; /* not an image, but DMLINEAR_HOST_NAME */
+	bool is_host; /* not an image, but the partition without them */
 	uint64_t size_bytes;
 	struct extent_list extents; /* logical on the device, physical on the partition; what is left out reads as zeros */
 };

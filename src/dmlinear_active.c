@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "dmnames.h"
+
 void dmlinear_active_clear(struct dmlinear_active_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -77,7 +79,7 @@ int dmlinear_active_add(struct dmlinear_active_list *l, const struct dmlinear_de
 	*a = (struct dmlinear_active){
 		.number = makedev(d->major, d->minor),
 		.readonly = d->readonly,
-		.is_host = strncmp(d->uuid, DMLINEAR_HOST_UUID_PREFIX, strlen(DMLINEAR_HOST_UUID_PREFIX)) == 0,
+		.is_host = dmnames_uuid_is_host(d->uuid),
 	};
 	(void)snprintf(a->name, sizeof(a->name), "%s", d->name); /* of the same size */
 	(void)snprintf(a->uuid, sizeof(a->uuid), "%s", d->uuid);

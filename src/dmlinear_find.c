@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "dmnames.h"
+
 struct search {
 	/* Only active devices are asked about; *ret is false before. */
 	int (*matches)(const struct dmlinear_device *d, const struct search *s, bool *ret,
@@ -46,14 +48,14 @@ static int depends_on(const char *name, dev_t device, bool *ret, struct err *e)
 static int is_ours_on(const struct dmlinear_device *d, const struct search *s, bool *ret,
 		      struct err *e)
 {
-	return dmlinear_uuid_is_ours(d->uuid) ? depends_on(d->name, s->device, ret, e) : 0;
+	return dmnames_uuid_is_ours(d->uuid) ? depends_on(d->name, s->device, ret, e) : 0;
 }
 
 /* Fits nothing, so that the search goes on to the end. */
 static int collect_ours(const struct dmlinear_device *d, const struct search *s, bool *ret, struct err *e)
 {
 	(void)ret;
-	return dmlinear_uuid_is_ours(d->uuid) ? dmlinear_active_add(s->list, d, e) : 0;
+	return dmnames_uuid_is_ours(d->uuid) ? dmlinear_active_add(s->list, d, e) : 0;
 }
 
 /* Adds to the list what one row of a table shows of the partition. False: that cannot be told. */

@@ -18,7 +18,6 @@
 #define DMLINEAR_SECTOR_BYTES 512U
 #define DMLINEAR_NAME_BYTES 128 /* DM_NAME_LEN with its NUL */
 #define DMLINEAR_UUID_BYTES 129 /* DM_UUID_LEN with its NUL */
-#define DMLINEAR_UUID_PREFIX "WUBI-"
 
 struct dmlinear_device {
 	bool exists, live, inactive, suspended, readonly; /* live: it has an active table */
@@ -82,7 +81,6 @@ int dmlinear_find_collision(const struct dmlinear_params *p, char ret_name[128],
 /* Adds an active device with its table. On an error the list is as it was. */
 int dmlinear_active_add(struct dmlinear_active_list *l, const struct dmlinear_device *d, struct err *e);
 
-bool dmlinear_uuid_is_ours(const char *uuid);
 int dmlinear_extents_check(const struct extent_list *l, uint64_t size_bytes, struct err *e);
 
 void dmlinear_pause_ns(long ns);

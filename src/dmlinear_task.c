@@ -52,11 +52,6 @@ const char *dmlinear_why(int code)
 	return log_text[0] ? log_text : strerror(-code);
 }
 
-bool dmlinear_uuid_is_ours(const char *uuid)
-{
-	return strncmp(uuid, DMLINEAR_UUID_PREFIX, strlen(DMLINEAR_UUID_PREFIX)) == 0;
-}
-
 bool dmlinear_kernel_has_dm(void)
 {
 	FILE *f = fopen("/proc/misc", "re");

@@ -10,10 +10,11 @@
 
 #include "attach.h"
 #include "auto.h"
+#include "dmnames.h"
 #include "mountfs.h"
 #include "sysfs.h"
 
-#define DEVICE_NODE "/dev/mapper/" DMLINEAR_HOST_NAME
+#define DEVICE_NODE DMNAMES_FOLDER DMNAMES_HOST
 #define UMOUNT_MAX 16
 
 /* ---- status ---- */
@@ -56,7 +57,7 @@ static int check_state(const struct hostdev_params *par, const struct hostdev_st
 	if (!s->active)
 		return 0;
 	if (s->readonly == par->read_write)
-		return err_refuse(e, "other-mode", "/dev/mapper/" DMLINEAR_HOST_NAME " is active %s: 'wubi-host stop' first",
+		return err_refuse(e, "other-mode", DMNAMES_FOLDER DMNAMES_HOST " is active %s: 'wubi-host stop' first",
 				  s->readonly ? "read-only" : "read-write");
 	if (!s->mount[0])
 		return 0;
@@ -127,7 +128,7 @@ static int resolve_mount_point(const char *given, char ret[PATH_MAX], struct err
 static int make_device(const struct hostdev_params *par, const struct hostdev_plan *p, bool *ret_made, struct err *e)
 {
 	const struct dmlinear_params dm = {
-		.name = DMLINEAR_HOST_NAME,
+		.name = DMNAMES_HOST,
 		.uuid = p->uuid,
 		.device = p->device,
 		.extents = &p->shown,
@@ -207,7 +208,7 @@ static int start(const struct hostdev_params *par, struct hostdev_plan *p, struc
 		return code;
 	code = mount_device(par, p, e);
 	if (code && made)
-		(void)dmlinear_remove(DMLINEAR_HOST_NAME, ATTACH_UDEV_TIMEOUT_MS, NULL); /* the first error counts */
+		(void)dmlinear_remove(DMNAMES_HOST, ATTACH_UDEV_TIMEOUT_MS, NULL); /* the first error counts */
 	return code;
 }
 
@@ -267,7 +268,7 @@ static int unmount(dev_t number, struct err *e)
 static int remove_leftover(bool *ret_changed, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int code = dmlinear_remove(DMLINEAR_HOST_NAME, ATTACH_UDEV_TIMEOUT_MS, &why);
+	int code = dmlinear_remove(DMNAMES_HOST, ATTACH_UDEV_TIMEOUT_MS, &why);
 
 	*ret_changed = !code;
 	if (!code || code == -ENXIO || code == -ENODEV || err_is_refusal(&why)) /* none, no device-mapper, or not ours */

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "attach.h"
+#include "dmnames.h"
 #include "hostscan.h"
 #include "mapfolder.h"
 #include "ntfsvol.h"
@@ -60,7 +61,7 @@ int hostdev_choose(const struct dmlinear_active_list *active, dev_t wanted, dev_
 		first = first ? first : a;
 		by_wish = wanted && a->device == wanted ? a : by_wish;
 		by_root = a->number == root ? a : by_root;
-		by_name = strcmp(a->name, "wubi-root") == 0 ? a : by_name;
+		by_name = strcmp(a->name, DMNAMES_PREFIX "root") == 0 ? a : by_name;
 	}
 	if (!first)
 		return err_refuse(e, "no-image", "no image of wubi-tools is attached, so nothing keeps you from mounting the "
@@ -225,7 +226,7 @@ static int look_inside(const struct hostdev_params *par, const struct attach_vol
 	if (code)
 		return code;
 	info = ntfsvol_info(vol);
-	(void)snprintf(p->uuid, sizeof(p->uuid), DMLINEAR_HOST_UUID_PREFIX "%016llx", (unsigned long long)info->serial);
+	(void)snprintf(p->uuid, sizeof(p->uuid), DMNAMES_HOST_UUID_PREFIX "%016llx", (unsigned long long)info->serial);
 	code = refuse_unsettled(info, v->path, &why);
 	p->settled = !code;
 	if (code && par->read_write)

@@ -12,6 +12,7 @@
 
 #include "auto.h"
 #include "blockdev.h"
+#include "dmnames.h"
 #include "filedev.h"
 #include "num.h"
 #include "sysfs.h"
@@ -35,7 +36,7 @@ static bool is_ours(dev_t device)
 {
 	char uuid[160];
 
-	return sysfs_read_line(sysfs_path(device, "dm/uuid").text, uuid, sizeof(uuid)) && !strncmp(uuid, "WUBI-", 5);
+	return sysfs_read_line(sysfs_path(device, "dm/uuid").text, uuid, sizeof(uuid)) && dmnames_uuid_is_ours(uuid);
 }
 
 /* Has a driver, other than we, made a device of this one? */
@@ -50,7 +51,7 @@ static bool has_holder(dev_t device)
 		if (d->d_name[0] == '.')
 			continue;
 		(void)snprintf(rest, sizeof(rest), "holders/%s/dm/uuid", d->d_name);
-		if (!sysfs_read_line(sysfs_path(device, rest).text, uuid, sizeof(uuid)) || strncmp(uuid, "WUBI-", 5) != 0)
+		if (!sysfs_read_line(sysfs_path(device, rest).text, uuid, sizeof(uuid)) || !dmnames_uuid_is_ours(uuid))
 			return true;
 	}
 	return false;

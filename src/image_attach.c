@@ -8,6 +8,7 @@
 
 #include "attach.h"
 #include "dmlinear.h"
+#include "dmnames.h"
 #include "hostscan.h"
 
 /* Another block device with the same image on it? One that cannot be read is no candidate: it could not be attached. */
@@ -74,9 +75,7 @@ int image_detach(const char *name, struct err *e)
 	struct err why = ERR_INIT;
 	int code;
 
-	if (!strncmp(name, "/dev/mapper/", 12))
-		name += 12;
-	(void)snprintf(full, sizeof(full), "%s%s", strncmp(name, "wubi-", 5) ? "wubi-" : "", name);
+	(void)snprintf(full, sizeof(full), DMNAMES_PREFIX "%s", dmnames_of_operand(name));
 	code = dmlinear_remove(full, ATTACH_UDEV_TIMEOUT_MS, &why);
 	if (code == -ENXIO)
 		return 0; /* a second run ends in the same state */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "bootargs.h"
+#include "dmnames.h"
 #include "sysfs.h"
 
 #define CMDLINE_MAX 65536
@@ -45,11 +46,11 @@ static void add_root(struct initrdneed *n, const char *name, const char *id)
 	n->root_count++;
 }
 
-/* "WUBI-<map_id>-<name>" */
+/* One of ours, see dmnames.h. */
 static void add_root_of_uuid(struct initrdneed *n, const char *uuid)
 {
 	const size_t id_bytes = MAP_UUID_TEXT - 1;
-	const char *text = uuid + 5;
+	const char *text = uuid + strlen(DMNAMES_UUID_PREFIX);
 	char id[MAP_UUID_TEXT];
 
 	if (strlen(text) <= id_bytes + 1 || text[id_bytes] != '-')
@@ -86,7 +87,7 @@ static int look_at_root(const char *root, struct initrdneed *n, struct err *e)
 
 	if (stat(root, &st))
 		return err_errno(e, "'%s'", root);
-	if (!sysfs_read_line(sysfs_path(st.st_dev, "dm/uuid").text, uuid, sizeof(uuid)) || strncmp(uuid, "WUBI-", 5) != 0)
+	if (!sysfs_read_line(sysfs_path(st.st_dev, "dm/uuid").text, uuid, sizeof(uuid)) || !dmnames_uuid_is_ours(uuid))
 		return 0;
 	add_root_of_uuid(n, uuid);
 	return yes(n, "the root file system is in an image (device-mapper '%s')", uuid);
@@ -100,8 +101,8 @@ static int look_at_fstab(const char *fstab, struct initrdneed *n, struct err *e)
 	if (!f)
 		return errno == ENOENT ? 0 : err_errno(e, "'%s'", fstab);
 	while ((m = getmntent(f)))
-		if (strcmp(m->mnt_dir, "/") == 0 && strncmp(m->mnt_fsname, "/dev/mapper/wubi-", 17) == 0) {
-			add_root(n, m->mnt_fsname + 17, "");
+		if (strcmp(m->mnt_dir, "/") == 0 && dmnames_of_node(m->mnt_fsname)) {
+			add_root(n, dmnames_of_node(m->mnt_fsname), "");
 			(void)yes(n, "'%s' has '/' on '%.200s'", fstab, m->mnt_fsname);
 		}
 	(void)endmntent(f);
