@@ -53,11 +53,7 @@ refused() {
 }
 
 prepare_volume() {
-	ntfs_mount $volume /run/n || fail 'ntfs-3g mounts the fresh volume'
-	mkdir -p /run/n/Users
-	head -c 5M /dev/urandom >/run/n/Users/holiday.jpg
-	photo=$(checksum /run/n/Users/holiday.jpg)
-	ntfs_umount /run/n || fail 'ntfs-3g lets go'
+	put_photo $volume 5M
 	check 'create' "$disk" create $volume --size 64M --map $map
 	check_status 'verify: match' 0 "$disk" verify $volume --map $map --json
 	check_output 'verify: match' '"verdict": *"match"'

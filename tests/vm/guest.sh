@@ -110,6 +110,16 @@ ntfs_umount() {
 	[ "$tries" -gt 0 ]
 }
 
+# put_photo VOLUME SIZE: a file of the user's on the Windows side, by ntfs-3g; its sum is $photo.
+put_photo() {
+	ntfs_mount "$1" /run/n || fail 'ntfs-3g mounts the volume'
+	mkdir -p /run/n/Users
+	head -c "$2" /dev/urandom >/run/n/Users/holiday.jpg
+	# shellcheck disable=SC2034 # for the script
+	photo=$(checksum /run/n/Users/holiday.jpg)
+	ntfs_umount /run/n || fail 'ntfs-3g lets go'
+}
+
 now_ms() {
 	date +%s%3N
 }

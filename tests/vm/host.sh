@@ -63,10 +63,8 @@ prepare() {
 	check 'create root' "$disk" create $volume --size 40M --map $maps/root.map
 	check 'create home' "$disk" create $volume --size 8M --name home --map $maps/home.map
 	check 'create one whose map lies elsewhere' "$disk" create $volume --size 8M --name late --map /run/late.map
+	put_photo $volume 3M
 	ntfs_mount $volume /run/n || fail 'ntfs-3g mounts the volume'
-	mkdir -p /run/n/Users
-	head -c 3M /dev/urandom >/run/n/Users/holiday.jpg
-	photo=$(checksum /run/n/Users/holiday.jpg)
 	dd if=/dev/urandom of=/run/n/ubuntu/disks/fill.disk bs=4096 2>/dev/null # until the volume is full: the last cluster, too
 	ntfs_umount /run/n || fail 'ntfs-3g lets go'
 	check 'map of the image that fills the volume' \
