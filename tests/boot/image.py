@@ -28,6 +28,7 @@ FX = os.path.join(TOP, 'tests', 'fixtures', 'ntfsfx.py')
 CPIO = os.path.join(TOP, 'tests', 'fixtures', 'cpiofx.py')
 MIB = 1 << 20
 ESP_UUID = 'b8e0f9a2-3f51-4c55-8f0e-2d1c6a5b9e01'
+KEPT_DISKS = 3 # of one kind in the cache
 PARTUUID = '5d0b1c6e-77a4-4b52-9d3b-0c6f0e7d3a11'
 
 
@@ -306,26 +307,30 @@ def get_system(name, layout=None, log=lambda text: None):
     layout, deb = layout or Layout(), package()
     tar = subprocess.run([os.path.join(HERE, 'roots'), name], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
     key = '%s %s %s' % (os.path.basename(tar), package_sum(deb), recipe_sum())
-    folder = os.path.join(CACHE, 'disks', '%s-%s' % (name, layout.name()))
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    with open(folder + '.lock', 'w', encoding='ascii') as lock:
+    family = os.path.join(CACHE, 'disks', '%s-%s' % (name, layout.name()))
+    folder = os.path.join(family, hashlib.sha256(key.encode()).hexdigest()[:16])
+    os.makedirs(family, exist_ok=True)
+    with open(family + '.lock', 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            with open(os.path.join(folder, 'key'), encoding='ascii') as file:
-                if file.read() == key:
-                    return System(folder, layout)
-        except OSError:
-            pass
+        if os.path.isdir(folder):
+            os.utime(folder)
+            return System(folder, layout)
         began = time.monotonic()
+        forget_oldest(family)
         with new_folder(folder) as part:
             if layout.is_derived():
                 derive_system(part, layout, get_system(name, None, log))
             else:
                 make_system(part, layout, tar, deb)
-            with open(os.path.join(part, 'key'), 'w', encoding='ascii') as file:
-                file.write(key)
-        log('made %s in %.0f s' % (os.path.basename(folder), time.monotonic() - began))
+        log('made %s in %.0f s' % (os.path.basename(family), time.monotonic() - began))
     return System(folder, layout)
+
+
+def forget_oldest(family):
+    """Of one system and layout the cache keeps what was used last: a package changes often, and a disk is large."""
+    folders = sorted((os.path.join(family, f) for f in os.listdir(family)), key=os.path.getmtime)
+    for folder in folders[:1 - KEPT_DISKS]:
+        shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

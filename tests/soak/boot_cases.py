@@ -135,19 +135,14 @@ def late(test, seconds, append=''):
             raise Failed('it was silent while it waited')
 
 
-for name, seconds, system in (('late-5', 5, 'bookworm-initramfs'), ('late-20', 20, 'bookworm-initramfs'),
-                              ('late-20-dracut', 20, 'trixie-dracut')):
+LATE = [('late-5', 'bookworm-initramfs', 5, ''), ('late-20', 'bookworm-initramfs', 20, ''), ('late-20-dracut', 'trixie-dracut', 20, '')]
+LATE += [('late-40-' + system, system, 40, 'wubi.timeout=60') for system in (
+    'bookworm-initramfs', 'bookworm-dracut', 'trixie-initramfs', 'trixie-dracut')]
+for name, system, seconds, append in LATE:
     @case(name, system)
-    def _(test, seconds=seconds):
-        """the disk appears that many seconds after wubi-attach began to wait"""
-        late(test, seconds)
-
-
-for name in 'late-40-bookworm-initramfs', 'late-40-bookworm-dracut', 'late-40-trixie-initramfs', 'late-40-trixie-dracut':
-    @case(name, name[8:])
-    def _(test):
-        """the disk appears 40 s later, wubi.timeout=60"""
-        late(test, 40, 'wubi.timeout=60')
+    def _(test, seconds=seconds, append=append):
+        """the disk appears that many seconds after wubi-attach began to wait; 40 with wubi.timeout=60"""
+        late(test, seconds, append)
 
 
 for name, system in (('no-disk', 'trixie-initramfs'), ('no-disk-dracut', 'trixie-dracut')):
@@ -187,6 +182,7 @@ def _(test):
     fixture(test, disk, 'clear-dirty')
     machine = test.boot([disk], script='''
 check_system moved
+echo MODULES=dep >/etc/initramfs-tools/conf.d/test-modules # fewer processes: each is slow here
 check 'wubi-map-refresh' systemctl start --wait wubi-map-refresh.service
 show systemctl --no-pager status wubi-map-refresh.service
 check 'the map is of another generation' grep -x 'generation 2' "$map"
