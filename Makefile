@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 
 VERSION := $(shell cat VERSION)
 JOBS    := $(shell nproc 2>/dev/null || echo 1)
-PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib libudev mount libarchive libelf
+PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib libudev mount libarchive libelf libconfuse
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 ifneq ($(filter true 1,$(CI) $(WERROR)),)
@@ -39,6 +39,7 @@ QUIET        = $(if $(V),,@echo "  $(1) $@";)
 # A source file is built because it is there.
 LIB_SRC     := $(sort $(wildcard src/*.c))
 DISK_SRC    := $(sort $(wildcard installer/*.c))
+PROFILE_SRC := $(sort $(wildcard sysctl/*.c))
 HOOK_SRC    := $(sort $(wildcard initramfs-hook/*.c))
 UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
 PRELOAD_SRC := $(sort $(wildcard tests/*/*shim*.c))
@@ -54,6 +55,7 @@ bin = $(patsubst %.c,$(BUILD)/%,$(1))
 
 LIB      := $(BUILD)/libwubi.a
 DISK     := $(BUILD)/wubi-disk
+PROFILE  := $(if $(PROFILE_SRC),$(BUILD)/wubi-profile)
 HOOKS    := $(patsubst initramfs-hook/%.c,$(BUILD)/%,$(wildcard initramfs-hook/wubi-*.c))
 UNIT     := $(call bin,$(UNIT_SRC))
 TOOLS    := $(call bin,$(TOOL_SRC))
@@ -62,17 +64,19 @@ PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
 ALLOC    := $(if $(ALLOC_SRC),$(BUILD)/tests/fault/wubi-disk-allocfail)
 WRAPPED  := malloc calloc realloc reallocarray strdup strndup vasprintf asprintf open_memstream
 REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
-ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(ALLOC_SRC))
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(PROFILE_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC)\
+	$(ALLOC_SRC))
 
 # The package: built in a copy of these, so that nothing of it comes into the tree.
-DEB_FROM  := LICENSE Makefile README.md VERSION debian docs initramfs-hook installer src
+DEB_FROM  := LICENSE Makefile README.md VERSION debian docs initramfs-hook installer src sysctl
 DEB_FILES := $(shell find $(wildcard $(DEB_FROM)) -type f)
 DEB_TREE  := $(BUILD)/deb/wubi-tools-$(VERSION)
 DEB       := $(BUILD)/deb/wubi-tools_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null || echo none).deb
 
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
 DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev e2fsprogs \
-	exfatprogs fdisk fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev \
+	exfatprogs fdisk fio fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev \
+	libconfuse-dev \
 	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 lz4 make man-db \
 	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
 	sleuthkit strace user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
@@ -81,7 +85,7 @@ DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhe
 	check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
 .DELETE_ON_ERROR:
 
-all: $(LIB) $(DISK) $(HOOKS)
+all: $(LIB) $(DISK) $(PROFILE) $(HOOKS)
 
 deps:
 	@tests/deps $(DEPS)
@@ -130,7 +134,7 @@ fuzz:
 
 fuzzers: $(patsubst %.c,$(BUILD)/%-fuzzer,$(FUZZ_SRC))
 
-bench: test-programs
+bench: test-programs deb
 	@BUILD=$(abspath $(BUILD)); export BUILD; \
 	for script in tests/bench/*.sh; do echo "== $$script"; "$$script" || exit; done
 
@@ -139,7 +143,8 @@ TOP_SCRIPT := initramfs-hook/initramfs-tools/scripts/local-top/wubi
 
 # What is there is installed: 'make deb' calls this, so that there is one list.
 install: all
-	$(call put,755,$(DISK) $(HOOKS),$(prefix)/sbin)
+	$(call put,755,$(DISK) $(PROFILE) $(HOOKS),$(prefix)/sbin)
+	$(call put,644,$(wildcard docs/man/*.5),$(prefix)/share/man/man5)
 	$(call put,644,$(wildcard docs/man/*.7),$(prefix)/share/man/man7)
 	$(call put,644,$(wildcard docs/man/*.8),$(prefix)/share/man/man8)
 	$(call put,644,$(wildcard docs/completion/*),$(prefix)/share/bash-completion/completions)
@@ -148,9 +153,10 @@ install: all
 	$(call put_as,755,$(TOP_SCRIPT),/usr/share/initramfs-tools/scripts/local-top/wubi)
 	$(call put,755,$(wildcard $(DRACUT)/*.sh),/usr/lib/dracut/modules.d/55wubi)
 	$(call put,644,$(filter-out %.sh,$(wildcard $(DRACUT)/*)),/usr/lib/dracut/modules.d/55wubi)
-	$(call put,644,$(wildcard initramfs-hook/systemd/*.service),/usr/lib/systemd/system)
+	$(call put,644,$(wildcard initramfs-hook/systemd/*.service sysctl/systemd/*.service),/usr/lib/systemd/system)
 	$(call put_as,755,initramfs-hook/kernel/postinst.d-zy-wubi,/etc/kernel/postinst.d/zy-wubi)
 	$(call put_as,755,initramfs-hook/kernel/post-update.d-zy-wubi,/etc/initramfs/post-update.d/zy-wubi)
+	$(call put_as,644,sysctl/wubi.conf,/etc/wubi/wubi.conf)
 	install -d $(DESTDIR)/etc/wubi/maps
 
 # $(call put,MODE,FILES,FOLDER); $(call put_as,MODE,FILE,PATH) does nothing when there is no such file.
@@ -160,7 +166,7 @@ put_as = $(if $(wildcard $(2)),@echo "  INSTALL $(3)" && install -D -m $(1) $(2)
 
 # Out of the tree, in a copy of what the package is made of; the objects of the last time are kept.
 $(DEB): $(DEB_FILES)
-	@mkdir -p $(DEB_TREE)
+	@mkdir -p $(DEB_TREE) && rm -f $(BUILD)/deb/*.deb
 	@find $(DEB_TREE) -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 	@cp -a $(wildcard $(DEB_FROM)) $(DEB_TREE)/
 	$(call QUIET,DEB)cd $(DEB_TREE) && env -u BUILD -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u DESTDIR \
@@ -178,6 +184,9 @@ $(LIB): $(call obj,$(LIB_SRC))
 	$(call QUIET,AR)$(AR) rcs $@ $^
 
 $(DISK): $(call obj,$(DISK_SRC)) $(LIB)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
+
+$(PROFILE): $(call obj,$(PROFILE_SRC)) $(LIB)
 	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 # wubi-NAME is made of wubi-NAME.c and NAME_*.c, with _ for - in NAME.
