@@ -5,6 +5,8 @@
 #include <libmount.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "auto.h"
 
@@ -77,10 +79,10 @@ int mountfs_unmount(const char *target, struct err *e)
 	return context_error(c, rc, "unmount", target, e);
 }
 
-/* The mounts, the last one first. */
-static int mounts_open(struct libmnt_table **ret, struct libmnt_iter **ret_iter, struct err *e)
+/* direction: MNT_ITER_BACKWARD is the last mount first. */
+static int mounts_open(int direction, struct libmnt_table **ret, struct libmnt_iter **ret_iter, struct err *e)
 {
-	*ret_iter = mnt_new_iter(MNT_ITER_BACKWARD);
+	*ret_iter = mnt_new_iter(direction);
 	errno = 0;
 	*ret = mnt_new_table_from_file(MOUNTINFO);
 	if (!*ret && errno)
@@ -98,7 +100,7 @@ int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e)
 	AUTO(table) struct libmnt_table *t = NULL;
 	AUTO(iter) struct libmnt_iter *i = NULL;
 	struct libmnt_fs *fs = NULL;
-	int code = mounts_open(&t, &i, e);
+	int code = mounts_open(MNT_ITER_BACKWARD, &t, &i, e);
 
 	if (code)
 		return code;
@@ -116,11 +118,70 @@ int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e)
 	return 0;
 }
 
+/* Not if something else is mounted over it: then its path leads there. */
+static bool is_reached(const char *target, dev_t device)
+{
+	struct stat st;
+
+	return stat(target, &st) == 0 && st.st_dev == device;
+}
+
+static void fill_super(struct libmnt_fs *fs, struct mountfs_super *ret)
+{
+	const char *type = mnt_fs_get_fstype(fs), *options = mnt_fs_get_fs_options(fs);
+
+	ret->device = mnt_fs_get_devno(fs);
+	(void)snprintf(ret->target, sizeof(ret->target), "%s", mnt_fs_get_target(fs));
+	(void)snprintf(ret->type, sizeof(ret->type), "%s", type ? type : "");
+	(void)snprintf(ret->options, sizeof(ret->options), "%s", options ? options : "");
+}
+
+/* A new one behind the list, or a better target for one that is in it. */
+static int add_super(struct libmnt_fs *fs, struct mountfs_super **list, size_t *count, struct err *e)
+{
+	dev_t device = mnt_fs_get_devno(fs);
+	struct mountfs_super *wider;
+
+	if (major(device) == 0 || !mnt_fs_get_target(fs)) /* not a block device's */
+		return 0;
+	for (size_t i = 0; i < *count; i++) {
+		if ((*list)[i].device != device)
+			continue;
+		if (!is_reached((*list)[i].target, device) && is_reached(mnt_fs_get_target(fs), device))
+			fill_super(fs, &(*list)[i]);
+		return 0;
+	}
+	wider = reallocarray(*list, *count + 1, sizeof(*wider));
+	if (!wider)
+		return err_set(e, -ENOMEM, "read '%s': out of memory", MOUNTINFO);
+	*list = wider;
+	fill_super(fs, &wider[(*count)++]);
+	return 0;
+}
+
+int mountfs_supers(struct mountfs_super **ret, size_t *ret_count, struct err *e)
+{
+	AUTO(table) struct libmnt_table *t = NULL;
+	AUTO(iter) struct libmnt_iter *i = NULL;
+	AUTO_FREE struct mountfs_super *list = NULL;
+	struct libmnt_fs *fs = NULL;
+	size_t count = 0;
+	int code = mounts_open(MNT_ITER_FORWARD, &t, &i, e);
+
+	while (!code && mnt_table_next_fs(t, i, &fs) == 0)
+		code = add_super(fs, &list, &count, e);
+	if (code)
+		return code;
+	*ret = TAKE(list);
+	*ret_count = count;
+	return 0;
+}
+
 int mountfs_is_target(const char *folder, bool *ret, struct err *e)
 {
 	AUTO(table) struct libmnt_table *t = NULL;
 	AUTO(iter) struct libmnt_iter *i = NULL;
-	int code = mounts_open(&t, &i, e);
+	int code = mounts_open(MNT_ITER_BACKWARD, &t, &i, e);
 
 	if (!code)
 		*ret = mnt_table_find_target(t, folder, MNT_ITER_BACKWARD) != NULL;

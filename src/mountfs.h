@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "err.h"
@@ -26,6 +27,23 @@ int mountfs_unmount(const char *target, struct err *e);
 
 /* Where the block device is mounted in this namespace, by its number: the last mount first. *ret->target is "" if nowhere. */
 int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e);
+
+/* A mounted block device, once, however often it is mounted. */
+struct mountfs_super {
+	dev_t device;
+	char target[PATH_MAX];  /* of its first mount that nothing covers */
+	char type[32];          /* "ext4" */
+	char options[512];      /* the super block's own, as mountinfo shows them: "rw,sync,errors=remount-ro" */
+};
+
+/* All that are mounted from a block device in this namespace, in the order of the mounts. *ret: free(). */
+int mountfs_supers(struct mountfs_super **ret, size_t *ret_count, struct err *e);
+
+/*
+ * Changes options of a super block, and nothing else: neither the other options nor the flags of a mount (fspick(2), Linux 5.2).
+ * options: comma-separated, "" asks only whether a change is possible at all. The file system's own words are in the error.
+ */
+int mountfs_reconfigure(const char *target, const char *options, struct err *e);
 
 /* Is something mounted at exactly this folder? */
 int mountfs_is_target(const char *folder, bool *ret, struct err *e);
