@@ -14,7 +14,7 @@ _Static_assert(OPTROWS_MAX <= 32, "parsing keeps what it has seen in the bits of
 
 struct getopt_tables {
 	struct option longs[OPTROWS_MAX + 1];
-	char shorts[2 * OPTROWS_MAX + 3];
+	char shorts[2 * OPTROWS_MAX + 4];
 };
 
 /* One run of the parser. */
@@ -43,11 +43,21 @@ static const char *subject(const struct parse *s)
 	return optrows_is_verbless(s->program) ? s->program->name : s->base->verb_name;
 }
 
-static void build_tables(const struct optrows_program *p, struct getopt_tables *t)
+static bool takes_command(const struct parse *s)
 {
+	const struct optrows_verb *row = optrows_verb_row(s->program, s->base->verb);
+
+	return row && row->operands_max == OPTROWS_COMMAND;
+}
+
+static void build_tables(const struct parse *s, struct getopt_tables *t)
+{
+	const struct optrows_program *p = s->program;
 	size_t n = 0;
 
 	memset(t, 0, sizeof(*t));
+	if (takes_command(s))
+		t->shorts[n++] = '+'; /* stops at '--' or an operand, and puts nothing in order */
 	t->shorts[n++] = ':'; /* tells a missing argument from an unknown option */
 	for (size_t i = 0; i < p->option_count; i++) {
 		const struct optrows_option *row = &p->options[i];
@@ -177,9 +187,9 @@ static int parse_options(struct parse *s, int argc, char **argv, struct err *e)
 	struct getopt_tables tables;
 	int c, r;
 
-	build_tables(s->program, &tables);
+	build_tables(s, &tables);
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* glibc: from the start, and look at the first letters again */
 	while ((c = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			return name_bad_option(s->program, c, argv, e);
@@ -190,11 +200,26 @@ static int parse_options(struct parse *s, int argc, char **argv, struct err *e)
 	return 0;
 }
 
+/* What stands behind '--'. */
+static int take_command(struct parse *s, int argc, char **argv, struct err *e)
+{
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
+		return err_set(e, -EINVAL, "unexpected argument '%s': a command goes behind '--'", argv[optind]);
+	if (optind == argc)
+		return err_set(e, -EINVAL, "'%s' needs %s", subject(s), optrows_verb_row(s->program, s->base->verb)->operands);
+	if (!*argv[optind])
+		return err_set(e, -EINVAL, "the command is empty");
+	s->base->command = &argv[optind];
+	return 0;
+}
+
 static int take_operands(struct parse *s, int argc, char **argv, struct err *e)
 {
 	const struct optrows_verb *row = optrows_verb_row(s->program, s->base->verb);
 	struct optrows_base *base = s->base;
 
+	if (takes_command(s))
+		return take_command(s, argc, argv, e);
 	for (int i = optind; i < argc; i++) {
 		if (base->operand_count == row->operands_max)
 			return err_set(e, -EINVAL, "unexpected argument '%s'", argv[i]);

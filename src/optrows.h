@@ -7,6 +7,9 @@
  * A program without verbs has one verb row, named "": then no verb word is expected, and the row's operands are the
  * program's.
  *
+ * A verb that runs a command takes it behind '--', so that no option of the command is taken for one of ours: operands
+ * "-- COMMAND [ARG...]", 1, OPTROWS_COMMAND.
+ *
  *	struct options { struct optrows_base base; const char *maps; };
  *
  *	static const struct optrows_option options[] = {
@@ -31,6 +34,7 @@
 #define OPTROWS_MAX 32          /* option rows of a program */
 #define OPTROWS_LIST_MAX 8      /* values of an OPTROWS_LIST */
 #define OPTROWS_OPERANDS_MAX 16
+#define OPTROWS_COMMAND SIZE_MAX /* as operands_max */
 
 enum optrows_action {
 	OPTROWS_RUN,
@@ -50,6 +54,7 @@ struct optrows_base {
 	const char *verb_name; /* "" for a program without verbs, and when none was given */
 	const char *operands[OPTROWS_OPERANDS_MAX];
 	size_t operand_count;
+	char *const *command;  /* OPTROWS_COMMAND: it and its arguments, up to a NULL, as execvp() takes them; else NULL */
 	bool dry_run;
 	bool json;
 	bool quiet;
@@ -90,7 +95,7 @@ struct optrows_verb {
 	unsigned verb;            /* its bit */
 	const char *name;         /* "": the program has no verbs */
 	const char *operands;     /* for the usage line, "" if none */
-	size_t operands_min, operands_max;
+	size_t operands_min, operands_max; /* operands_max: at most OPTROWS_OPERANDS_MAX, or OPTROWS_COMMAND */
 	const char *help;         /* one line */
 	const char *more;         /* for the verb's own help */
 	const char *exit_status;  /* the last line of its help; NULL: the usual one */

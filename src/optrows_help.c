@@ -75,8 +75,11 @@ static const char *exit_status_of(const struct optrows_verb *row)
 
 static void help_verb(const struct optrows_program *p, const struct optrows_verb *row, FILE *f)
 {
-	(void)fprintf(f, "Usage: %s %s%s%s [OPTION]...\n\n", p->name, row->name, *row->operands ? " " : "",
-		      row->operands);
+	if (row->operands_max == OPTROWS_COMMAND)
+		(void)fprintf(f, "Usage: %s %s [OPTION]... %s\n\n", p->name, row->name, row->operands);
+	else
+		(void)fprintf(f, "Usage: %s %s%s%s [OPTION]...\n\n", p->name, row->name, *row->operands ? " " : "",
+			      row->operands);
 	(void)fprintf(f, "%s: %s%s\n", row->name, row->help, strchr(row->help, '?') ? "" : ".");
 	print_wrapped(f, row->more, 0, 0);
 	(void)fputs("\nOptions:\n", f);
@@ -186,6 +189,8 @@ void optrows_dump(const struct optrows_program *p, const void *options, FILE *f)
 		(void)fprintf(f, "verb %s\n", base->verb_name);
 	for (size_t i = 0; i < base->operand_count; i++)
 		(void)fprintf(f, "operand %s\n", base->operands[i]);
+	for (size_t i = 0; base->command && base->command[i]; i++)
+		(void)fprintf(f, "command %s\n", base->command[i]);
 	for (size_t i = 0; i < p->option_count; i++)
 		dump_row(&p->options[i], options, f);
 }

@@ -7,7 +7,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('BUILD', os.path.join(TOP, 'build'))
-PROGRAM_FOLDERS = ('installer', 'initramfs-hook')
+PROGRAM_FOLDERS = ('installer', 'initramfs-hook', 'sysctl')
 os.chdir(TOP)
 
 findings = 0
@@ -65,9 +65,9 @@ def layer_modules(layer):
 
 
 def programs():
-    """Names of the programs that are built, each from FOLDER/NAME.c; wubi-disk from all of installer/."""
+    """Names of the programs that are built: each from FOLDER/NAME.c, wubi-disk from all of installer/, wubi-profile of sysctl/."""
     sources = glob.glob('initramfs-hook/wubi-*.c')
-    return ['wubi-disk'] + sorted(os.path.basename(s)[:-2] for s in sources)
+    return ['wubi-disk', 'wubi-profile'] + sorted(os.path.basename(s)[:-2] for s in sources)
 
 
 class Program:

@@ -57,6 +57,7 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 		usr/sbin/wubi-initrd
 		usr/sbin/wubi-host
 		usr/sbin/wubi-map-refresh
+		usr/sbin/wubi-profile
 		usr/share/initramfs-tools/hooks/wubi
 		usr/share/initramfs-tools/scripts/local-top/wubi
 		usr/lib/dracut/modules.d/55wubi/module-setup.sh
@@ -65,20 +66,25 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 		usr/lib/systemd/system/wubi-map-refresh.service
 		usr/lib/systemd/system/wubi-host.service
 		usr/lib/systemd/system/wubi-host-kernel.service
+		usr/lib/systemd/system/wubi-profile.service
 		etc/kernel/postinst.d/zy-wubi
 		etc/initramfs/post-update.d/zy-wubi
 		etc/wubi/maps
+		etc/wubi/wubi.conf
+		usr/share/man/man5/wubi.conf.5.gz
 		usr/share/man/man7/wubi.7.gz
 		usr/share/man/man8/wubi-disk.8.gz
 		usr/share/man/man8/wubi-attach.8.gz
 		usr/share/man/man8/wubi-initrd.8.gz
 		usr/share/man/man8/wubi-host.8.gz
 		usr/share/man/man8/wubi-map-refresh.8.gz
+		usr/share/man/man8/wubi-profile.8.gz
 		usr/share/bash-completion/completions/wubi-disk
 		usr/share/bash-completion/completions/wubi-attach
 		usr/share/bash-completion/completions/wubi-initrd
 		usr/share/bash-completion/completions/wubi-host
 		usr/share/bash-completion/completions/wubi-map-refresh
+		usr/share/bash-completion/completions/wubi-profile
 		usr/share/doc/wubi-tools/boot.md
 		usr/share/doc/wubi-tools/copyright
 	END
@@ -102,6 +108,11 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 	for library in libext2fs libcom_err libarchive libelf libmount libfuse; do
 		[[ $needed != *"$library"* ]] || fail "needs $library"
 	done
+}
+
+@test "the profiles are a file that an upgrade leaves to its owner; the choice is no file of the package" {
+	grep -qx /etc/wubi/wubi.conf "$FOLDER/control/conffiles" || fail "conffiles: $(<"$FOLDER/control/conffiles")"
+	[ ! -e "$FOLDER/content/etc/wubi/profile.conf" ] || fail "profile.conf is in the package"
 }
 
 @test "lintian finds nothing" {
@@ -131,8 +142,8 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 
 @test "Debian 12: what waits for boot is enabled, wubi-host is not" {
 	system bookworm-initramfs
-	inside bookworm-initramfs 'for unit in map-refresh host-kernel host; do systemctl is-enabled wubi-$unit.service || :; done'
-	[ "$(grep -cx enabled <<<"$out")" = 2 ] || fail "is-enabled: $out"
+	inside bookworm-initramfs 'for unit in map-refresh host-kernel profile host; do systemctl is-enabled wubi-$unit.service || :; done'
+	[ "$(grep -cx enabled <<<"$out")" = 3 ] || fail "is-enabled: $out"
 	[[ $(tail -n 1 <<<"$out") != enabled ]] || fail "wubi-host is enabled"
 }
 
@@ -168,9 +179,18 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 }
 
 @test "E02 removed elsewhere: the initramfs is made without it; purged: no script or unit stays, only the maps" {
+	local there=$FOLDER/bookworm-initramfs file
 	system bookworm-initramfs
+	# a profile of a system that never ran: nothing is in force that the removal would have to take back
+	"$FOLDER/content/usr/sbin/wubi-profile" set safe --root "$there" --quiet || fail "set"
+	mkdir -p "$there/var/lib/wubi"
+	echo '{"version":1,"bytes_per_s":1}' >"$there/var/lib/wubi/speed.json"
 	inside bookworm-initramfs 'dpkg -r wubi-tools'
 	status_is 0
+	for file in etc/wubi/profile.conf etc/sysctl.d/90-wubi.conf; do
+		[ ! -e "$there/$file" ] || fail "removed, and $file is there"
+	done
+	[ -e "$there/etc/wubi/wubi.conf" ] || fail "removed, and wubi.conf is gone"
 	said "Processing triggers for initramfs-tools"
 	inside bookworm-initramfs 'lsinitramfs /boot/initrd.img-* | grep -i wubi || :
 		for k in /lib/modules/*; do /etc/kernel/postinst.d/zy-wubi "${k##*/}" "/boot/vmlinuz-${k##*/}"; done'
@@ -193,7 +213,7 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 	status_is 0
 	said usr/lib/dracut/hooks
 	[[ ${out,,} != *wubi* ]] || fail "there is something of it: $(grep -i wubi <<<"$out")"
-	for program in disk attach initrd host map-refresh; do
+	for program in disk attach initrd host map-refresh profile; do
 		inside trixie-dracut "wubi-$program --version"
 		status_is 0
 	done

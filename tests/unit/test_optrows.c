@@ -76,12 +76,34 @@ static const struct optrows_program with_verbs = {
 	.options_bytes = sizeof(struct options),
 };
 
+static const struct optrows_option run_options[] = {
+	{ "timeout", 't', "S", "seconds", 1, 0, 0, OPTROWS_COUNT, FIELD(seconds), NULL },
+	OPTROWS_STANDARD(3),
+};
+
+static const struct optrows_verb run_verbs[] = {
+	{ 1, "run", "-- COMMAND [ARG...]", 1, OPTROWS_COMMAND, "run it", "More of it.", NULL },
+	{ 2, "look", "[FILE]", 0, 1, "look at it", "More of it.", NULL },
+};
+
+static const struct optrows_program with_command = {
+	.name = "wubi-runs",
+	.about = "About it.",
+	.options = run_options,
+	.option_count = COUNT_OF(run_options),
+	.verbs = run_verbs,
+	.verb_count = COUNT_OF(run_verbs),
+	.options_bytes = sizeof(struct options),
+};
+
 static int parse(const struct optrows_program *p, struct options *ret, struct err *e, const char *line)
 {
 	static char text[256];
-	char *argv[16] = { (char *)(uintptr_t)p->name }, *rest = text;
+	static char *argv[16]; /* a command is borrowed from it */
+	char *rest = text;
 	int argc = 1;
 
+	argv[0] = (char *)(uintptr_t)p->name;
 	(void)snprintf(text, sizeof(text), "%s", line);
 	while (argc < 15 && (argv[argc] = strtok_r(NULL, " ", &rest)))
 		argc++;
@@ -165,6 +187,47 @@ static void verbs_come_first(void **state)
 	assert_int_equal(o.seconds, 2);
 }
 
+static void a_command_goes_behind_two_dashes(void **state)
+{
+	static const struct {
+		const char *line, *text;
+	} rows[] = {
+		{ "run", "'run' needs -- COMMAND [ARG...]" },
+		{ "run -t 1 --", "'run' needs -- COMMAND [ARG...]" },
+		{ "run ls", "unexpected argument 'ls': a command goes behind '--'" },
+		{ "run ls -t 1 -- cat", "unexpected argument 'ls': a command goes behind '--'" },
+		{ "run -x -- ls", "unknown option '-x'" },
+		{ "look -- a b", "unexpected argument 'b'" },
+	};
+	static const char *const words[] = { "ls", "-t", "2", "--", "--help" };
+	char empty[] = "", run[] = "run", dashes[] = "--", name[] = "wubi-runs";
+	char *argv[] = { name, run, dashes, empty, NULL };
+	struct options o;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		assert_int_equal(parse(&with_command, &o, &e, rows[i].line), -EINVAL);
+		assert_string_equal(e.text, rows[i].text);
+		assert_null(o.base.command);
+	}
+	e = (struct err)ERR_INIT;
+	assert_int_equal(optrows_parse(&with_command, 4, argv, &o, &e), -EINVAL);
+	assert_string_equal(e.text, "the command is empty");
+	assert_int_equal(parse(&with_command, &o, &e, "run -t 1 -- ls -t 2 -- --help"), 0);
+	assert_int_equal(o.seconds, 1);
+	assert_int_equal(o.base.action, OPTROWS_RUN);
+	assert_int_equal(o.base.operand_count, 0);
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		assert_string_equal(o.base.command[i], words[i]);
+	assert_null(o.base.command[COUNT_OF(words)]);
+	assert_int_equal(parse(&with_command, &o, &e, "run --help"), 0);
+	assert_int_equal(o.base.action, OPTROWS_ACTION_HELP);
+	assert_int_equal(parse(&with_command, &o, &e, "look -- -x"), 0);
+	assert_string_equal(o.base.operands[0], "-x");
+	assert_null(o.base.command);
+}
+
 /* What a function printed: its text, freed by the caller. */
 static char *printed_help(const struct optrows_program *p, unsigned verb)
 {
@@ -184,6 +247,7 @@ static void help_fits_the_terminal(void **state)
 	AUTO_FREE char *ask = printed_help(&with_verbs, 1);
 	AUTO_FREE char *check = printed_help(&with_verbs, 2);
 	AUTO_FREE char *verbs = printed_help(&with_verbs, 0);
+	AUTO_FREE char *run = printed_help(&with_command, 1);
 
 	(void)state;
 	assert_int_equal(strncmp(all, "Usage: wubi-plain [FILE] [OPTION]...\n\nDoes ", 43), 0);
@@ -197,6 +261,7 @@ static void help_fits_the_terminal(void **state)
 	assert_null(strstr(ask, "--timeout"));
 	assert_text_has(check, "Usage: wubi-verbs check IMAGE [OPTION]...\n");
 	assert_text_has(check, "  -t, --timeout S");
+	assert_text_has(run, "Usage: wubi-runs run [OPTION]... -- COMMAND [ARG...]\n");
 	assert_text_has(verbs, "Usage: wubi-verbs VERB [ARGUMENT]... [OPTION]...\n");
 }
 
@@ -217,12 +282,16 @@ static void rows_for_scripts(void **state)
 	assert_int_equal(parse(&plain, &o, &e, "--test-args -m /a x --timeout 5 -n b -j"), 0);
 	assert_int_equal(o.base.action, OPTROWS_ACTION_TEST_ARGS);
 	optrows_dump(&plain, &o, f);
+	assert_int_equal(fputs("==\n", f), 1);
+	assert_int_equal(parse(&with_command, &o, &e, "run --test-args -t 5 -- ls -l"), 0);
+	optrows_dump(&with_command, &o, f);
 	assert_int_equal(fclose(f), 0);
 	assert_string_equal(out, "- --maps -m DIR\n- --timeout - S\n- --name -n NAME\n- --dry-run - -\n- --json -j -\n"
 				 "- --quiet -q -\n- --help -h -\n- --version -V -\n==\n"
 				 "ask --help -h -\nask --version -V -\n"
 				 "check --timeout -t S\ncheck --help -h -\ncheck --version -V -\n==\n"
-				 "operand x\nmaps /a\ntimeout 5\nname b\njson yes\n");
+				 "operand x\nmaps /a\ntimeout 5\nname b\njson yes\n==\n"
+				 "verb run\ncommand ls\ncommand -l\ntimeout 5\n");
 }
 
 int main(void)
@@ -231,6 +300,7 @@ int main(void)
 		cmocka_unit_test(bad_lines_of_a_program_without_verbs),
 		cmocka_unit_test(a_line_of_a_program_without_verbs),
 		cmocka_unit_test(verbs_come_first),
+		cmocka_unit_test(a_command_goes_behind_two_dashes),
 		cmocka_unit_test(help_fits_the_terminal),
 		cmocka_unit_test(rows_for_scripts),
 	};
