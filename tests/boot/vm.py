@@ -23,10 +23,10 @@ CHECKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest', 'chec
 
 
 class Disk:
-    """One disk of the machine. bus: virtio, sata, nvme, scsi; late: in place, but plugged in by Machine.plug()."""
+    """One disk of the machine. bus: virtio, sata, nvme, scsi; late: in place, but plugged in by Machine.plug(); write_mib_s: its limit."""
 
-    def __init__(self, path, bus='virtio', sector=512, late=False):
-        self.path, self.bus, self.sector, self.late = path, bus, sector, late
+    def __init__(self, path, bus='virtio', sector=512, late=False, write_mib_s=None):
+        self.path, self.bus, self.sector, self.late, self.write_mib_s = path, bus, sector, late, write_mib_s
 
     def device(self, number):
         name = {'virtio': 'virtio-blk-pci', 'sata': 'ide-hd', 'nvme': 'nvme', 'scsi': 'scsi-hd'}[self.bus]
@@ -43,7 +43,7 @@ class Disk:
 class Machine:
     """A started machine. Use it as a context: it is dead at the end."""
 
-    def __init__(self, work, kernel, initrd, disks, append='', script='', root=APPEND, vga=False):
+    def __init__(self, work, kernel, initrd, disks, append='', script='', root=APPEND, vga=False, memory='1G'):
         os.makedirs(work, exist_ok=True)
         self.work, self.text, self.ended = work, '', None
         self.lock, self.began = threading.Condition(), time.monotonic()
@@ -57,7 +57,7 @@ class Machine:
         for old in (self.socket, self.results_file):
             if os.path.exists(old):
                 os.unlink(old)
-        command = ['qemu-system-x86_64', '-accel', 'tcg,tb-size=512', '-cpu', 'qemu64', '-machine', 'pc', '-smp', '1', '-m', '1G',
+        command = ['qemu-system-x86_64', '-accel', 'tcg,tb-size=512', '-cpu', 'qemu64', '-machine', 'pc', '-smp', '1', '-m', memory,
                    '-display', 'none', '-nodefaults', '-no-reboot', '-serial', 'stdio', '-serial', 'file:' + self.results_file,
                    '-qmp', 'unix:%s,server=on,wait=off' % self.socket, '-fw_cfg', 'name=opt/wubi/script,file=' + script_file,
                    '-kernel', kernel, '-initrd', initrd, '-append', ' '.join((root, PATIENCE, append))]
@@ -73,8 +73,8 @@ class Machine:
         if any(d.bus == 'scsi' for d in self.disks):
             options += ['-device', 'virtio-scsi-pci']
         for number, disk in enumerate(self.disks):
-            options += ['-drive', 'if=none,id=disk%d,format=raw,file=%s,cache=unsafe,discard=unmap,file.locking=off'
-                        % (number, disk.path)]
+            options += ['-drive', 'if=none,id=disk%d,format=raw,file=%s,cache=unsafe,discard=unmap,file.locking=off%s'
+                        % (number, disk.path, ',throttling.bps-write=%d' % (disk.write_mib_s << 20) if disk.write_mib_s else '')]
             if not disk.late:
                 options += ['-device', ','.join('%s' % v if k == 'driver' else '%s=%s' % (k, v)
                                                 for k, v in disk.device(number).items())]

@@ -408,3 +408,51 @@ def _(test):
             raise Failed('boot %d changed bytes outside the extents' % boot)
     if recovered != 5:
         raise Failed('the journal was recovered %d times, not 5' % recovered)
+
+
+# Durability profiles
+
+PROFILE_DIFFERS = '''
+check_not 'status tells that they differ' wubi-profile status
+check 'and names the file' grep -q /etc/sysctl.d/95-other.conf <(wubi-profile status)
+'''
+
+
+@case('profile-reboot')
+def _(test):
+    """a profile that is set is in force after a reboot; a later file in sysctl.d is named"""
+    disk = test.disk()
+    test.boot([disk], script='''
+check 'what was chosen when it was installed is in force' wubi-profile status
+check 'wubi-profile set balanced' wubi-profile set balanced
+check 'it is in force' wubi-profile status
+''')
+    test.boot([disk], script='''
+check 'it is in force after a reboot' wubi-profile status
+check 'commit=1' findmnt -n -O commit=1 /
+echo 'vm.dirty_ratio = 30' >/etc/sysctl.d/95-other.conf
+''')
+    test.boot([disk], script=PROFILE_DIFFERS)
+
+
+SLOW_DISK = '''
+copy() { # how much is only in memory, in MiB, when a copy of 400 MiB says that it is done
+	dd if=/dev/zero of=/copied bs=1M count=400 status=none
+	awk '/^(Dirty|Writeback):/ { kib += $2 } END { print int(kib / 1024) }' /proc/meminfo
+	rm /copied && sync
+}
+sync
+left=$(copy)
+check "the kernel's defaults: $left MiB are not on the disk yet" test "$left" -gt 300
+check 'wubi-profile set fast' wubi-profile set fast
+limit=$(($(cat /proc/sys/vm/dirty_bytes) >> 20))
+check "the limit is $limit MiB: 8 s of this disk" test "$limit" -gt 100 -a "$limit" -lt 250
+left=$(copy)
+check "fast: $left MiB" test "$left" -le $((limit + 16))
+'''
+
+
+@case('slow-disk')
+def _(test):
+    """8 GiB of memory and a disk of 20 MB/s: what a copy leaves in memory is bounded by the disk's speed, not by the memory"""
+    test.boot([Disk(test.disk(), write_mib_s=20)], script=SLOW_DISK, memory='8G')

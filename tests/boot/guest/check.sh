@@ -127,6 +127,7 @@ check_system() { # VERDICT
 	check 'no unit failed' test -z "$(systemctl --failed --no-legend --plain | tee /dev/ttyS1)"
 	check 'ntfs-3g cannot mount it either' says_ebusy ntfs-3g -o ro "$(host)" /mnt
 	check_not 'no hibernation' systemctl hibernate
+	check 'the durability profile that was chosen is in force' wubi-profile status
 }
 
 check_live() { # VERDICT: of a boot that nothing was done to
