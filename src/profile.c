@@ -337,6 +337,7 @@ void profile_window(const struct profile_knobs *k, const struct profile_machine 
 		ms = UINT64_MAX; /* the flusher never wakes up by itself: nothing is written because it is old */
 	ret->calls_are_durable = mountopts_is_sync(mount_shown) && mountopts_has_barriers(mount_shown);
 	ret->ms = ms;
-	ret->bytes = limit;
+	/* beside the limit: what is written while a commit waits for that much, and what lies in the disk's cache until its flush */
+	ret->bytes = add_up(times(limit, 2), times(speed / 1000, mountopts_commit_ms(mount_shown)));
 	ret->speed_is_known = speed > 0;
 }

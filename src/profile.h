@@ -92,8 +92,8 @@ struct profile_window {
 	 * bound, vm.dirty_writeback_centisecs is 0.
 	 */
 	uint64_t ms;
-	uint64_t bytes;          /* at most so many, over all files: the limit */
-	bool speed_is_known;     /* if not, limit / speed is left out of ms, and nobody can tell */
+	uint64_t bytes;          /* at most so many, over all files: twice the limit, and what the disk takes between two commits */
+	bool speed_is_known;     /* if not, what depends on it is left out, and nobody can tell */
 };
 
 /* mount_shown: the super block's options as mountinfo shows them. With 'nobarrier' no call is durable, not even fsync. */
