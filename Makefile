@@ -79,7 +79,7 @@ DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhe
 	libconfuse-dev \
 	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 lz4 make man-db \
 	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
-	sleuthkit strace user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
+	sleuthkit strace systemd user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
 
 .PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-boot check-package soak lint \
 	check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
@@ -156,6 +156,7 @@ install: all
 	$(call put,644,$(wildcard initramfs-hook/systemd/*.service sysctl/systemd/*.service),/usr/lib/systemd/system)
 	$(call put_as,755,initramfs-hook/kernel/postinst.d-zy-wubi,/etc/kernel/postinst.d/zy-wubi)
 	$(call put_as,755,initramfs-hook/kernel/post-update.d-zy-wubi,/etc/initramfs/post-update.d/zy-wubi)
+	$(call put,755,sysctl/systemd/wubi-profile-generator,/usr/lib/systemd/system-generators)
 	$(call put_as,644,sysctl/wubi.conf,/etc/wubi/wubi.conf)
 	install -d $(DESTDIR)/etc/wubi/maps
 
