@@ -48,7 +48,7 @@ FUZZ_SRC    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 REPLAY_SRC  := $(wildcard tests/fuzz/replay.c)
 VM_SRC      := $(sort $(wildcard tests/vm/*.c))
 TOOL_SRC    := $(sort $(filter-out $(PRELOAD_SRC) $(FUZZ_SRC) $(REPLAY_SRC),\
-		$(wildcard tests/cli/*.c tests/fault/*.c tests/fuzz/*.c tests/bench/*.c tests/fixtures/*.c)))
+		$(wildcard tests/cli/*.c tests/fault/*.c tests/fuzz/*.c tests/bench/*.c tests/fixtures/*.c tests/power/*.c)))
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 bin = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -64,8 +64,8 @@ PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
 ALLOC    := $(if $(ALLOC_SRC),$(BUILD)/tests/fault/wubi-disk-allocfail)
 WRAPPED  := malloc calloc realloc reallocarray strdup strndup vasprintf asprintf open_memstream
 REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
-ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(PROFILE_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) $(REPLAY_SRC)\
-	$(ALLOC_SRC))
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(PROFILE_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) \
+	$(REPLAY_SRC) $(ALLOC_SRC))
 
 # The package: built in a copy of these, so that nothing of it comes into the tree.
 DEB_FROM  := LICENSE Makefile README.md VERSION debian docs initramfs-hook installer src sysctl
@@ -81,8 +81,8 @@ DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhe
 	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
 	sleuthkit strace systemd user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
 
-.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-boot check-package soak lint \
-	check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
+.PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-power check-boot check-package \
+	soak lint check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
 .DELETE_ON_ERROR:
 
 all: $(LIB) $(DISK) $(PROFILE) $(HOOKS)
@@ -101,17 +101,18 @@ check: deps
 	@$(SUBMAKE) run-check
 
 run-check: test-programs deb
-	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm boot package lint
+	@BUILD=$(abspath $(BUILD)) tests/run unit cli fault vm power boot package lint
 
-check-unit check-cli check-fault check-vm: check-%: test-programs
+check-unit check-cli check-fault check-vm check-power: check-%: test-programs
 	@BUILD=$(abspath $(BUILD)) tests/run $*
 
 check-package check-boot: check-%: test-programs deb
 	@BUILD=$(abspath $(BUILD)) tests/run $*
 
-# The long list of boots. SOAK: names of cases, or --all; else those that have not passed as things are.
-soak: all deb
+# The long list of boots, and of power cuts. SOAK: names of boot cases, or --all; else those that have not passed as things are.
+soak: test-programs deb
 	@BUILD=$(abspath $(BUILD)) tests/soak/soak $(SOAK)
+	@[ -n "$(SOAK)" ] || BUILD=$(abspath $(BUILD)) tests/power/soak
 
 lint: all
 	@BUILD=$(abspath $(BUILD)) tests/run lint

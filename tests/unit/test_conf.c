@@ -281,8 +281,8 @@ static void test_what_is_built_in(void **state)
 	assert_true(p->dirty.unit == PROFILE_BYTES && p->dirty.value == 64u << 20);
 	p = conf_find(&c, "fast");
 	assert_string_equal(p->mount, "async,commit=5");
-	assert_true(p->dirty.unit == PROFILE_DISK_MS && p->dirty.value == 8000 && p->background.value == 2000);
-	assert_true(p->loss_ms == 40000 && p->expire_cs == 1500 && p->writeback_cs == 500);
+	assert_true(p->dirty.unit == PROFILE_DISK_MS && p->dirty.value == 4000 && p->background.value == 1000);
+	assert_true(p->loss_ms == 45000 && p->expire_cs == 1500 && p->writeback_cs == 500);
 	p = conf_find(&c, "balanced");
 	assert_string_equal(p->mount, "async,commit=1");
 	assert_true(p->loss_ms == 10000);

@@ -312,8 +312,8 @@ static void test_no_more_is_promised_than_can_be_kept(void **state)
 	p.loss_ms = 7000;
 	assert_int_equal(profile_check(&p, PAGE, NULL), 0);
 	p.dirty = (struct profile_amount){ PROFILE_DISK_MS, 8000 };
-	check_refused(&p, "loss", "15s");
-	p.loss_ms = 15000;
+	check_refused(&p, "loss", "46s"); /* five times the queue: its own, the commit before, and the commit */
+	p.loss_ms = 46000;
 	assert_int_equal(profile_check(&p, PAGE, NULL), 0);
 	(void)strcpy(p.mount, "sync");
 	p.loss_ms = 0;
@@ -433,7 +433,7 @@ static void test_F05_bounded_by_the_disk(void **state)
 		assert_true(k.background_bytes <= 40000000 && k.background_bytes > 40000000 - PAGE);
 		assert_true(k.dirty_bytes % PAGE == 0 && k.background_bytes % PAGE == 0);
 		profile_window(&k, &m, "rw", &w);
-		assert_true(w.ms > 5000 + 1000 + 5000 + 7990 && w.ms <= 5000 + 1000 + 5000 + 8000);
+		assert_true(w.ms > 5000 + 1000 + 5 * 7990 && w.ms <= 5000 + 1000 + 5 * 8000);
 	}
 }
 
@@ -493,15 +493,17 @@ static void test_window(void **state)
 	(void)state;
 	profile_window(&k, &m, "rw,errors=remount-ro", &w);
 	assert_false(w.calls_are_durable);
-	assert_int_equal(w.ms, 15000 + 5000 + 5000 + 2001); /* a rest of a millisecond is one */
-	/* the limit in memory, as much again while a commit waits for it, and what the disk took since the last flush */
-	assert_int_equal(w.bytes, 2 * 200000001ULL + 5 * m.disk_bytes_per_s);
+	assert_int_equal(w.ms, 15000 + 5000 + 2001 + 5000 + 2 * 2001); /* a rest of a millisecond is one */
+	/* the limit in memory, and what the disk took since the last flush: in the journal's interval, and while a commit waits */
+	assert_int_equal(w.bytes, 3 * 200000001ULL + 5 * m.disk_bytes_per_s);
 	assert_true(w.speed_is_known);
 	profile_window(&k, &m, "rw,sync,commit=1", &w);
 	assert_true(w.calls_are_durable);
-	assert_int_equal(w.ms, 15000 + 5000 + 1000 + 2001);
-	assert_int_equal(w.bytes, 2 * 200000001ULL + m.disk_bytes_per_s);
+	assert_int_equal(w.ms, 15000 + 5000 + 5 * 2001); /* a commit waits for the one before for longer than its interval */
+	assert_int_equal(w.bytes, 5 * 200000001ULL);
+	assert_true(w.fsync_is_durable);
 	profile_window(&k, &m, "rw,sync,nobarrier", &w);
+	assert_false(w.fsync_is_durable);
 	assert_false(w.calls_are_durable);
 	m.disk_bytes_per_s = 0;
 	profile_window(&k, &m, "rw", &w);
@@ -509,7 +511,7 @@ static void test_window(void **state)
 	assert_false(w.speed_is_known);
 	k = (struct profile_knobs){ .dirty_ratio = 20, .background_ratio = 10, .expire_cs = 3000, .writeback_cs = 500 };
 	profile_window(&k, &m, "rw", &w);
-	assert_int_equal(w.bytes, 2 * (8 * NUM_GIB / 5));
+	assert_int_equal(w.bytes, 5 * (8 * NUM_GIB / 5));
 }
 
 static void test_window_without_bounds(void **state)
