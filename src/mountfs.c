@@ -112,7 +112,8 @@ int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e)
 			continue;
 		(void)snprintf(ret->target, sizeof(ret->target), "%s", target);
 		(void)snprintf(ret->type, sizeof(ret->type), "%s", type ? type : "");
-		ret->readonly = has_option(mnt_fs_get_vfs_options(fs), "ro") || has_option(mnt_fs_get_fs_options(fs), "ro");
+		ret->super_is_readonly = has_option(mnt_fs_get_fs_options(fs), "ro");
+		ret->readonly = ret->super_is_readonly || has_option(mnt_fs_get_vfs_options(fs), "ro");
 		break;
 	}
 	return 0;

@@ -14,6 +14,7 @@ struct mountfs_entry {
 	char target[PATH_MAX];
 	char type[32]; /* the kernel's: "ntfs3", "fuseblk" */
 	bool readonly;
+	bool super_is_readonly; /* the file system itself, not this mount of it alone */
 };
 
 /*
@@ -40,7 +41,8 @@ struct mountfs_super {
 int mountfs_supers(struct mountfs_super **ret, size_t *ret_count, struct err *e);
 
 /*
- * Changes options of a super block, and nothing else: neither the other options nor the flags of a mount (fspick(2), Linux 5.2).
+ * Changes options of a super block, and nothing else: neither the other options, nor the flags of a mount, nor whether it is
+ * read-only (fspick(2), Linux 5.2).
  * options: comma-separated, "" asks only whether a change is possible at all. The file system's own words are in the error.
  */
 int mountfs_reconfigure(const char *target, const char *options, struct err *e);

@@ -64,13 +64,18 @@ static void read_log(int log, const char *type, char words[WORDS_MAX])
 	}
 }
 
-/* The type as mountinfo has it; "" if it cannot be told. */
-static void type_of(const char *target, struct mountfs_entry *ret)
+/* As mountinfo has it. */
+static int look_up(const char *target, struct mountfs_entry *ret, struct err *e)
 {
 	struct stat st;
+	int code;
 
-	if (stat(target, &st) < 0 || mountfs_find(st.st_dev, ret, NULL))
-		ret->type[0] = '\0'; /* only to find the words by */
+	if (stat(target, &st) < 0)
+		return err_errno(e, "'%s': change mount options", target);
+	code = mountfs_find(st.st_dev, ret, e);
+	if (code)
+		return code;
+	return ret->target[0] ? 0 : err_set(e, -ENOENT, "'%s': change mount options: it is not mounted any more", target);
 }
 
 static int reconfigure_error(int problem, const char *target, const char *options, const char *words, struct err *e)
@@ -115,6 +120,15 @@ static int set_options(int context, char *options)
 	return 0;
 }
 
+/*
+ * The context begins without flags, and ext4 takes that for a wish to write: what is read-only would not be so any more, and be
+ * written to, even by a reconfigure of nothing. So what it is has to be said.
+ */
+static int keep_read_only(int context, const struct mountfs_entry *entry)
+{
+	return entry->super_is_readonly ? fsconfig(context, FSCONFIG_SET_FLAG, "ro", NULL, 0) : 0;
+}
+
 int mountfs_reconfigure(const char *target, const char *options, struct err *e)
 {
 	AUTO_FREE char *copy = strdup(options);
@@ -127,12 +141,14 @@ int mountfs_reconfigure(const char *target, const char *options, struct err *e)
 	if (!copy)
 		return err_set(e, -ENOMEM, "'%s': change mount options: out of memory", target);
 	code = pick(target, &context, e);
+	if (!code)
+		code = look_up(target, &entry, e);
 	if (code)
 		return code;
-	if (set_options(context, copy) == 0 && fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0)
+	if (keep_read_only(context, &entry) == 0 && set_options(context, copy) == 0 &&
+	    fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) == 0)
 		return 0;
 	problem = errno;
-	type_of(target, &entry);
 	read_context(context, words);
 	if (!words[0] && entry.type[0])
 		read_log(log, entry.type, words);

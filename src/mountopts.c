@@ -153,6 +153,19 @@ static int check_together(const char *options, struct err *e)
 	return 0;
 }
 
+/* vm.dirtytime_expire_seconds: no 'loss' of seconds is kept with it. */
+static int check_lazytime(const char *options, struct err *e)
+{
+	char times[ITEM_MAX];
+
+	in_force(LAZYTIME, options, times);
+	if (strcmp(times, "lazytime") != 0 || mountopts_is_sync(options))
+		return 0;
+	return err_set(e, -EINVAL,
+		       "'lazytime' keeps a file's times in memory for up to a day, however short the profile's times are; "
+		       "allowed is nolazytime, or lazytime with sync, which does not promise them without fsync");
+}
+
 int mountopts_check(const char *options, struct err *e)
 {
 	char item[ITEM_MAX], seen[GROUPS][ITEM_MAX] = { "" };
@@ -175,7 +188,8 @@ int mountopts_check(const char *options, struct err *e)
 				       item);
 		(void)snprintf(seen[o->group], ITEM_MAX, "%s", item);
 	}
-	return check_together(options, e);
+	code = check_together(options, e);
+	return code ? code : check_lazytime(options, e);
 }
 
 unsigned mountopts_commit_ms(const char *shown)
@@ -216,6 +230,48 @@ int mountopts_split(const char *options, char ret_remount[MOUNTOPTS_TEXT], char 
 	memcpy(ret_remount, remount, sizeof(remount));
 	memcpy(ret_first, first, sizeof(first));
 	return 0;
+}
+
+int mountopts_wanted(const char *options, char ret[MOUNTOPTS_TEXT], struct err *e)
+{
+	char remount[MOUNTOPTS_TEXT], first[MOUNTOPTS_TEXT];
+	int code = mountopts_split(options, remount, first, e);
+
+	if (!code && !mountopts_is_about(remount, "barrier"))
+		code = append(remount, "barrier", e);
+	if (!code)
+		memcpy(ret, remount, sizeof(remount));
+	return code;
+}
+
+bool mountopts_is_about(const char *list, const char *option)
+{
+	const struct option *o = find_option(option), *other;
+	char item[ITEM_MAX];
+
+	while (o && next_item(&list, item)) {
+		other = find_option(item);
+		if (other && other->group == o->group)
+			return true;
+	}
+	return false;
+}
+
+bool mountopts_contradict(const char *a, const char *b)
+{
+	char item[ITEM_MAX], one[ITEM_MAX], other[ITEM_MAX];
+
+	while (next_item(&a, item)) {
+		const struct option *o = find_option(item);
+
+		if (!o || !mountopts_is_about(b, item))
+			continue;
+		spell(o, item, one);
+		in_force(o->group, b, other);
+		if (strcmp(one, other) != 0)
+			return true;
+	}
+	return false;
 }
 
 int mountopts_missing(const char *wanted, const char *shown, char ret[MOUNTOPTS_TEXT], struct err *e)

@@ -19,7 +19,8 @@
 /*
  * Comma-separated. -EINVAL names the option and what is allowed: an unknown one, one with a bad value, two that contradict each
  * other ("sync,async", commit twice), two with which no mount succeeds (journal_async_commit without data=writeback or
- * data=journal), and what breaks the promise that fsync means durable (nobarrier, barrier=0).
+ * data=journal), what breaks the promise that fsync means durable (nobarrier, barrier=0), and what breaks the one about the time
+ * (lazytime without sync).
  */
 int mountopts_check(const char *options, struct err *e);
 
@@ -33,6 +34,17 @@ bool mountopts_has_barriers(const char *shown); /* no 'nobarrier': without them 
  * what mountopts_check() refuses, here and in mountopts_missing().
  */
 int mountopts_split(const char *options, char ret_remount[MOUNTOPTS_TEXT], char ret_first[MOUNTOPTS_TEXT], struct err *e);
+
+/*
+ * What a profile with these options wants of each mount: what a remount takes of them, and 'barrier', for every profile promises
+ * that fsync means durable. -EINVAL as mountopts_split().
+ */
+int mountopts_wanted(const char *options, char ret[MOUNTOPTS_TEXT], struct err *e);
+
+/* Has the list one that is about the same as this option: equal, or its reverse? Of lists as they come, not only allowed ones. */
+bool mountopts_is_about(const char *list, const char *option);
+/* Is there one in each that are about the same, and other? */
+bool mountopts_contradict(const char *a, const char *b);
 
 /* The options among 'wanted' that are not in force; "" if all are. */
 int mountopts_missing(const char *wanted, const char *shown, char ret[MOUNTOPTS_TEXT], struct err *e);

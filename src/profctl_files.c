@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that are read and kept: configuration, choice, what was before, the disk's speed, the lock. */
+/* The files that are read and kept: configuration, choice, what was before, the lock. */
 #include "profctl_private.h"
 
 #include <errno.h>
@@ -11,15 +11,12 @@
 #include <time.h>
 
 #include "auto.h"
-#include "diskspeed.h"
 #include "jsonin.h"
 #include "jsonout.h"
 #include "textfile.h"
-#include "vmknobs.h"
 
 #define PAUSE_NS (50 * 1000 * 1000L)
 #define TRIES 600 /* 30 s: more than a set needs whose disk answers */
-#define SPEED_MAX (UINT64_C(1) << 50) /* bytes a second: more is no measurement */
 
 bool profctl_is_elsewhere(const struct profctl_params *par)
 {
@@ -28,9 +25,9 @@ bool profctl_is_elsewhere(const struct profctl_params *par)
 
 int profctl_path(const struct profctl_params *par, const char *file, char ret[PATH_MAX], struct err *e)
 {
-	int n = snprintf(ret, PATH_MAX, "%s%s", par->root ? par->root : "", file);
+	const char *root = par->root ? par->root : "";
 
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, -ENAMETOOLONG, "'%.300s': %s", par->root, strerror(ENAMETOOLONG));
+	return textfile_resolve(root, file, ret) ? err_errno(e, "'%.300s%s'", root, file) : 0;
 }
 
 int profctl_read(const struct profctl_params *par, const char *file, char **ret, struct err *e)
@@ -54,6 +51,15 @@ int profctl_remove(const struct profctl_params *par, const char *file, struct er
 	int r = profctl_path(par, file, path, e);
 
 	return r ? r : textfile_remove(path, e);
+}
+
+int profctl_put(const struct profctl_params *par, struct profctl_files *f, const char *file, const char *text, bool *ret_changed,
+		struct err *e)
+{
+	char path[PATH_MAX];
+	int r = profctl_path(par, file, path, e);
+
+	return r ? r : profctl_files_put(f, path, text, ret_changed, e);
 }
 
 /* ---- profiles and the choice ---- */
@@ -124,7 +130,8 @@ int profctl_lock(const struct profctl_params *par, int *ret_fd, struct err *e)
 	*ret_fd = -1;
 	if (par->check_only || profctl_is_elsewhere(par))
 		return 0;
-	if (mkdir("/run/wubi", 0755) && errno != EEXIST)
+	/* status, without rights, looks into it: whatever the umask is */
+	if (mkdir("/run/wubi", 0755) == 0 ? chmod("/run/wubi", 0755) : errno != EEXIST)
 		return fail_lock("/run/wubi", e);
 	fd = open(PROFCTL_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -195,71 +202,6 @@ int profctl_saved_write(const struct profctl_params *par, const struct profset *
 	jsonout_add_string(root, "boot_id", boot_id);
 	profset_to_json(s, jsonout_add_object(root, "setting"));
 	return profctl_json_write(par, PROFCTL_SAVED, root, e);
-}
-
-/* ---- the disk's speed ---- */
-
-int profctl_speed_read(const char *root, uint64_t *ret_bytes_per_s, struct err *e)
-{
-	const struct profctl_params par = { .root = root };
-	AUTO(jsonin) struct jsonin *json = NULL;
-	AUTO_FREE char *text = NULL;
-	uint64_t speed = 0;
-	int r = profctl_read(&par, PROFCTL_SPEED, &text, e);
-
-	if (r)
-		return r;
-	/* one that cannot be understood is one that was not measured: the next measurement replaces it */
-	if (!text || jsonin_parse(text, &json, NULL) || !jsonin_get_u64(json, "bytes_per_s", &speed) || speed > SPEED_MAX)
-		speed = 0;
-	*ret_bytes_per_s = speed;
-	return 0;
-}
-
-int profctl_speed_write(const char *root, uint64_t bytes_per_s, struct err *e)
-{
-	const struct profctl_params par = { .root = root };
-	AUTO(jsonout) struct jsonout *json = jsonout_object();
-
-	jsonout_add_u64(json, "version", 1);
-	jsonout_add_u64(json, "bytes_per_s", bytes_per_s);
-	return profctl_json_write(&par, PROFCTL_SPEED, json, e);
-}
-
-bool profctl_needs_speed(const struct profile *p)
-{
-	return p->dirty.unit == PROFILE_DISK_MS || p->background.unit == PROFILE_DISK_MS;
-}
-
-/* On the image's own file system: the root of a live system is in memory. */
-static const char *choose_folder(const struct profctl_params *par, const struct profset *now)
-{
-	if (profctl_is_elsewhere(par))
-		return par->root;
-	for (size_t i = 0; i < now->mount_count; i++)
-		if (now->mounts[i].is_root)
-			return now->mounts[i].target;
-	return now->mount_count ? now->mounts[0].target : "/";
-}
-
-int profctl_machine(const struct profctl_params *par, const struct profile *p, const struct profset *now,
-		    struct profile_machine *ret, struct err *e)
-{
-	struct profile_machine m = { 0 };
-	int r = vmknobs_machine(&m, e);
-
-	if (!r)
-		r = profctl_speed_read(par->root, &m.disk_bytes_per_s, e);
-	if (!r && !m.disk_bytes_per_s && profctl_needs_speed(p)) {
-		r = diskspeed_probe(choose_folder(par, now), &m.disk_bytes_per_s, e);
-		if (!r && !par->check_only)
-			r = profctl_speed_write(par->root, m.disk_bytes_per_s, e);
-		if (r)
-			return err_wrap(e, r, "profile '%s' goes by the disk's speed", p->name);
-	}
-	if (!r)
-		*ret = m;
-	return r;
 }
 
 /* ---- several files at once ---- */

@@ -7,10 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "auto.h"
 #include "jsonin.h"
 #include "jsonout.h"
+#include "mountfs.h"
 #include "vmknobs.h"
 
 /* ---- the file of a run ---- */
@@ -150,6 +152,7 @@ struct profctl_phase {
 	/* what may be written to: opened before the phase, so that no error of a write since then is missed */
 	struct {
 		int fd;
+		dev_t device;
 		char uuid[129];
 		char target[PATH_MAX];
 	} systems[PROFSET_MOUNTS_MAX + 1];
@@ -159,15 +162,19 @@ struct profctl_phase {
 static int add_system(struct profctl_phase *p, const char *target, const char *uuid, struct err *e)
 {
 	size_t at = p->system_count;
+	struct stat st = { .st_dev = 0 };
 
 	if (at == PROFSET_MOUNTS_MAX + 1)
 		return err_set(e, -E2BIG, "'%s': more file systems than could be", target);
 	p->systems[at].fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->systems[at].fd < 0)
 		return err_errno(e, "'%s'", target);
+	p->system_count++;
+	if (fstat(p->systems[at].fd, &st) < 0)
+		return err_errno(e, "'%s'", target);
+	p->systems[at].device = st.st_dev;
 	(void)snprintf(p->systems[at].uuid, sizeof(p->systems[at].uuid), "%s", uuid);
 	(void)snprintf(p->systems[at].target, sizeof(p->systems[at].target), "%s", target);
-	p->system_count++;
 	return 0;
 }
 
@@ -296,22 +303,91 @@ int profctl_phase_enter_profile(const struct profctl_params *par, const char *na
 	return enter(par, PROFILE_NORMAL, name, ret, e);
 }
 
+static int sync_error(const char *target, struct err *e)
+{
+	return err_errno(e, "'%s': not all that was written since the beginning is on the disk, it cannot be relied on", target);
+}
+
+static bool is_open(const struct profctl_phase *p, dev_t device)
+{
+	for (size_t i = 0; i < p->system_count; i++)
+		if (p->systems[i].device == device)
+			return true;
+	return false;
+}
+
+static bool is_read_only(const struct mountfs_super *super)
+{
+	return strncmp(super->options, "ro", 2) == 0 && (super->options[2] == ',' || super->options[2] == '\0');
+}
+
+/*
+ * *ret -1 with success: it has no path. Something is mounted over it, it was unmounted meanwhile (which has written it), or
+ * it is in a FUSE file system of another user's. O_NONBLOCK: a single file can be what is mounted.
+ */
+static int open_super(const struct mountfs_super *super, int *ret, struct err *e)
+{
+	AUTO_FD int fd = -1;
+	struct stat st;
+
+	*ret = -1;
+	if (stat(super->target, &st) < 0 || st.st_dev != super->device || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+		return 0;
+	fd = open(super->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != EACCES && errno != EPERM && errno != ENOENT && errno != ENOTCONN)
+		return err_errno(e, "'%s'", super->target);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == super->device)
+		*ret = TAKE_FD(fd);
+	return 0;
+}
+
+/*
+ * What is neither an image of ours nor '/'. The command may want to unmount one of these, and so they are not open from the
+ * beginning on: an error that somebody else has been told meanwhile is not told again. What has no path is written by
+ * sync(2), which tells no errors.
+ */
+static int sync_others(const struct profctl_phase *p, struct err *e)
+{
+	AUTO_FREE struct mountfs_super *supers = NULL;
+	struct err why = ERR_INIT;
+	bool is_hidden = false;
+	size_t count = 0;
+	int first = mountfs_supers(&supers, &count, e);
+
+	/* the last mount first: it may lie in a file of an earlier one */
+	for (size_t i = count; i-- > 0;) {
+		AUTO_FD int fd = -1;
+		int r;
+
+		if (is_read_only(&supers[i]) || is_open(p, supers[i].device))
+			continue;
+		r = open_super(&supers[i], &fd, &why);
+		is_hidden = is_hidden || fd < 0;
+		if (!r && fd >= 0 && syncfs(fd) < 0)
+			r = sync_error(supers[i].target, &why);
+		if (r && !first)
+			first = err_set(e, r, "%s", why.text);
+	}
+	if (is_hidden)
+		sync();
+	return first;
+}
+
 /* The first error is told when all are synced. */
 int profctl_phase_sync(struct profctl_phase *p, struct err *e)
 {
+	struct err why = ERR_INIT;
 	struct profset now;
-	int first = profset_read(&now, e);
+	int first = profset_read(&now, e), r;
 
 	/* what was mounted meanwhile; an error of before that nobody has seen counts for the one who opens it first */
 	if (!first)
 		first = add_images(p, &now, e);
-	for (size_t i = 0; i < p->system_count; i++) {
-		if (syncfs(p->systems[i].fd) == 0 || first)
-			continue;
-		first = err_errno(e, "'%s': not all that was written since the beginning is on the disk, it cannot be relied on",
-				  p->systems[i].target);
-	}
-	return first;
+	for (size_t i = 0; i < p->system_count; i++)
+		if (syncfs(p->systems[i].fd) < 0 && !first)
+			first = sync_error(p->systems[i].target, e);
+	r = sync_others(p, &why);
+	return r && !first ? err_set(e, r, "%s", why.text) : first;
 }
 
 int profctl_phase_leave(struct profctl_phase *p, struct err *e)

@@ -21,69 +21,10 @@ struct job { /* putting one profile in force */
 	struct profset now, saved;
 	bool is_saved;
 	struct profset_change change;
+	struct profile_knobs wanted;       /* for the file: what another file has, 'change' leaves alone */
 };
 
-/* ---- notes ---- */
-
-static bool has_root(const struct profset *s)
-{
-	for (size_t i = 0; i < s->mount_count; i++)
-		if (s->mounts[i].is_root)
-			return true;
-	return false;
-}
-
-static int note_reboot(const char *wanted, const struct profset *saved, const struct profset *now, struct report *notes,
-		       struct err *e)
-{
-	char options[MOUNTOPTS_TEXT];
-	int r = profset_after_reboot(wanted, saved, now, options, e);
-
-	if (!r && options[0])
-		report_add(notes, "after-reboot", "mount '/': '%s' counts from the next boot on: no remount takes it", options);
-	return r;
-}
-
-int profctl_note_mounts(const struct profile *p, const struct profset *saved, const struct profset *now, struct report *notes,
-			struct err *e)
-{
-	if (p->mount[0] && !has_root(now))
-		report_add(notes, "not-an-image", "mount options '%s' are left out: '/' is no ext4 in an image of ours, so that "
-			   "they would not mean what the profile promises; the kernel's values of the profile do apply",
-			   p->mount);
-	return note_reboot(p->mount, saved, now, notes, e);
-}
-
 /* ---- the files ---- */
-
-static int put_file(const struct profctl_params *par, struct profctl_files *f, const char *file, const char *text,
-		    bool *ret_changed, struct err *e)
-{
-	char path[PATH_MAX];
-	int r = profctl_path(par, file, path, e);
-
-	return r ? r : profctl_files_put(f, path, text, ret_changed, e);
-}
-
-/* text NULL: removes it. */
-static int put_grub(const struct profctl_params *par, struct profctl_files *f, const char *text, struct profctl_result *res,
-		    struct err *e)
-{
-	bool changed = false, ran = false;
-	int r = put_file(par, f, PROFCTL_GRUB, text, &changed, e);
-
-	if (r || !changed)
-		return r;
-	res->changed = true;
-	if (profctl_is_elsewhere(par))
-		return 0;
-	r = profctl_update_grub(&ran, e);
-	if (!r && !ran)
-		report_add(&res->notes, "no-update-grub", "'" PROFCTL_GRUB "' %s, and there is no update-grub here: until the "
-			   "boot loader's configuration is made anew by hand, the kernel's command line stays as it was",
-			   text ? "has changed" : "is gone");
-	return r;
-}
 
 static int put_choice(const struct profctl_params *par, struct profctl_files *f, const struct conf_choice *choice,
 		      bool *ret_changed, struct err *e)
@@ -91,24 +32,24 @@ static int put_choice(const struct profctl_params *par, struct profctl_files *f,
 	AUTO_FREE char *text = NULL;
 	int r = conf_choice_format(choice, &text, e);
 
-	return r ? r : put_file(par, f, PROFCTL_CHOICE, text, ret_changed, e);
+	return r ? r : profctl_put(par, f, PROFCTL_CHOICE, text, ret_changed, e);
 }
 
 static int put_files(struct job *j, struct profctl_files *f, struct err *e)
 {
 	AUTO_FREE char *sysctl = NULL, *rootflags = NULL;
 	bool changed = false;
-	int r = profctl_sysctl_text(&j->change.knobs, j->profile->name, &sysctl, e);
+	int r = profctl_sysctl_text(&j->wanted, j->profile->name, &sysctl, e);
 
 	if (!r)
-		r = put_file(j->par, f, PROFCTL_SYSCTL, sysctl, &changed, e);
+		r = profctl_put(j->par, f, PROFCTL_SYSCTL, sysctl, &changed, e);
 	j->result->changed = j->result->changed || changed;
 	if (r || !j->choice)
 		return r;
-	if (profctl_is_elsewhere(j->par) || has_root(&j->now))
+	if (profctl_is_elsewhere(j->par) || profctl_has_root(&j->now))
 		r = profctl_rootflags_text(j->profile, &rootflags, e);
 	if (!r)
-		r = put_grub(j->par, f, rootflags, j->result, e);
+		r = profctl_put_grub(j->par, f, rootflags, false, j->result, e);
 	if (!r)
 		r = put_choice(j->par, f, j->choice, &changed, e);
 	j->result->changed = j->result->changed || changed;
@@ -126,7 +67,7 @@ static int undo(const struct profctl_params *par, struct profctl_files *f, const
 		with_grub = with_grub || strstr(f->items[i].path, PROFCTL_GRUB);
 	back = profctl_files_undo(f, &more);
 	if (!back && with_grub && !profctl_is_elsewhere(par))
-		back = profctl_update_grub(&ignored, &more);
+		back = profctl_update_grub(par, &ignored, &more);
 	if (before && profset_restore(before, &ignored, back ? NULL : &more) && !back)
 		back = more.code;
 	if (!back)
@@ -165,8 +106,13 @@ static int plan(struct job *j, struct err *e)
 		r = profset_plan(j->profile, &machine, j->is_saved && j->choice ? &j->saved : NULL, &j->now, &j->change, e);
 	if (r)
 		return r;
+	j->wanted = j->change.knobs;
+	/* at boot the administrator's own file wins, as it does without us; a set is for now, whatever comes later */
+	profctl_note_later(j->par, j->choice ? NULL : &j->now.knobs, &j->change.knobs, &j->result->notes);
 	j->result->knobs = j->change.knobs;
 	j->result->now = j->now;
+	if (j->choice)
+		profctl_note_boot(j->par, &j->result->notes);
 	if (profctl_is_elsewhere(j->par))
 		return 0;
 	if (profset_is_changing(&j->change, &j->now))
@@ -186,14 +132,11 @@ static int settle(const struct profctl_params *par, bool *ret_changed, struct er
 	return r || run.state != PROFCTL_RUN_LIVE ? r : profctl_run_refuse(&run, e);
 }
 
-/* saves: this is a set, whose first one keeps what was before. */
+/* Under the lock. saves: this is a set, whose first one keeps what was before. */
 static int put_here(struct job *j, bool saves, struct err *e)
 {
-	AUTO_FD int lock = -1;
 	int r = vmknobs_check_writable(e);
 
-	if (!r)
-		r = profctl_lock(j->par, &lock, e);
 	if (!r)
 		r = settle(j->par, &j->result->changed, e);
 	if (!r)
@@ -226,10 +169,8 @@ static int record_choice(const struct profctl_params *par, const struct conf_cho
 			 struct err *e)
 {
 	__attribute__((cleanup(auto_profctl_files))) struct profctl_files files = { .count = 0 };
-	AUTO_FD int lock = -1;
-	int r = profctl_lock(par, &lock, e);
 
-	return r || par->check_only ? r : put_choice(par, &files, choice, &res->changed, e);
+	return par->check_only ? 0 : put_choice(par, &files, choice, &res->changed, e);
 }
 
 /* Hands the result over; name is one of res->conf's, which is copied. */
@@ -240,18 +181,58 @@ static int deliver(const struct profctl_result *res, const char *name, struct pr
 	return 0;
 }
 
+static bool is_same_amount(const struct profile_amount *a, const struct profile_amount *b)
+{
+	return a->unit == b->unit && a->value == b->value;
+}
+
+/* Only the name is kept: it has to mean the same where every later boot looks. */
+static int check_conf(const struct profctl_params *par, const struct profile *p, struct err *e)
+{
+	const struct profctl_params usual = { .root = par->root };
+	AUTO_FREE struct conf *conf = calloc(1, sizeof(*conf));
+	const struct profile *there;
+	char path[PATH_MAX];
+	int r = conf ? profctl_path(par, CONF_DEFAULT, path, e) : err_set(e, -ENOMEM, "out of memory");
+
+	if (!r)
+		r = profctl_conf_read(&usual, conf, e);
+	if (r)
+		return r;
+	there = conf_find(conf, p->name);
+	if (there && strcmp(there->mount, p->mount) == 0 && is_same_amount(&there->dirty, &p->dirty) &&
+	    is_same_amount(&there->background, &p->background) && there->expire_cs == p->expire_cs &&
+	    there->writeback_cs == p->writeback_cs && there->loss_ms == p->loss_ms)
+		return 0;
+	return err_refuse(e, "conf-elsewhere", "'%.300s': only the name '%s' would be kept, and '%.300s', where each boot looks, "
+			  "%s: write the profile there, then 'set' without --conf", par->conf, p->name, path,
+			  there ? "has another profile of that name" : "has none of that name");
+}
+
+/* Under the lock. *ret: in conf. */
+static int read_choice(const struct profctl_params *par, const char *name, struct conf *conf, struct conf_choice *choice,
+		       const struct profile **ret, struct err *e)
+{
+	int r = profctl_conf_read(par, conf, e);
+
+	if (!r)
+		r = profctl_find(conf, name, par->conf ? par->conf : CONF_DEFAULT, ret, e);
+	if (!r && par->conf)
+		r = check_conf(par, *ret, e);
+	return r ? r : profctl_choice_read(par, choice, e);
+}
+
 int profctl_set(const struct profctl_params *par, const char *name, enum profile_phase phase, struct profctl_result *ret,
 		struct err *e)
 {
 	struct profctl_result res = { .changed = false };
 	struct conf_choice choice;
 	struct job j = { .par = par, .result = &res, .choice = &choice };
-	int r = profctl_conf_read(par, &res.conf, e);
+	AUTO_FD int lock = -1;
+	int r = profctl_lock(par, &lock, e); /* before the choice is read: another one may be about to change it */
 
 	if (!r)
-		r = profctl_find(&res.conf, name, par->conf ? par->conf : CONF_DEFAULT, &j.profile, e);
-	if (!r)
-		r = profctl_choice_read(par, &choice, e);
+		r = read_choice(par, name, &res.conf, &choice, &j.profile, e);
 	if (r)
 		return r;
 	if (strcmp(choice.profile[phase], j.profile->name) != 0)
@@ -293,23 +274,24 @@ static int reset_settings(const struct profctl_params *par, struct profctl_resul
 	if (!r && target)
 		r = par->check_only ? profset_check(&change, e) : profset_apply(&change, ret_before, e);
 	if (!r)
-		r = note_reboot("", target, ret_before, &res->notes, e);
+		r = profctl_note_reboot("", target, ret_before, &res->notes, e);
 	if (!r)
 		res->changed = is_saved || run.state == PROFCTL_RUN_STALE || (target && profset_is_changing(&change, ret_before));
 	return r;
 }
 
-static int remove_files(const struct profctl_params *par, struct profctl_files *f, struct profctl_result *res, struct err *e)
+static int remove_files(const struct profctl_params *par, bool at_boot, struct profctl_files *f, struct profctl_result *res,
+			struct err *e)
 {
 	bool changed = false;
-	int r = put_file(par, f, PROFCTL_SYSCTL, NULL, &changed, e);
+	int r = profctl_put(par, f, PROFCTL_SYSCTL, NULL, &changed, e);
 
 	if (!r) {
 		res->changed = res->changed || changed;
-		r = put_grub(par, f, NULL, res, e);
+		r = profctl_put_grub(par, f, NULL, at_boot, res, e);
 	}
 	if (!r)
-		r = put_file(par, f, PROFCTL_CHOICE, NULL, &changed, e);
+		r = profctl_put(par, f, PROFCTL_CHOICE, NULL, &changed, e);
 	res->changed = res->changed || changed;
 	/* in this order: a killed run's file without what is saved would bring back what was before that run */
 	if (!r && !profctl_is_elsewhere(par))
@@ -331,24 +313,22 @@ static int note_unsaved(const struct profctl_params *par, struct profctl_result 
 	return r;
 }
 
-int profctl_reset(const struct profctl_params *par, struct profctl_result *ret, struct err *e)
+/* Under the lock. at_boot: update-grub is not run. */
+static int reset_all(const struct profctl_params *par, bool at_boot, struct profctl_result *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_profctl_files))) struct profctl_files files = { .count = 0 };
 	struct profctl_result res = { .changed = false };
 	bool elsewhere = profctl_is_elsewhere(par);
 	struct profset before = { .mount_count = 0 };
 	struct err why = ERR_INIT;
-	AUTO_FD int lock = -1;
 	int r = elsewhere ? 0 : vmknobs_check_writable(e);
 
-	if (!r)
-		r = profctl_lock(par, &lock, e);
 	if (!r && !elsewhere)
 		r = note_unsaved(par, &res, e);
 	if (!r && !elsewhere)
 		r = reset_settings(par, &res, &before, e);
 	if (!r && !par->check_only) {
-		r = remove_files(par, &files, &res, &why);
+		r = remove_files(par, at_boot, &files, &res, &why);
 		if (r) {
 			r = undo(par, &files, elsewhere ? NULL : &before, r, &why);
 			return err_set(e, r, "%s", why.text);
@@ -360,6 +340,14 @@ int profctl_reset(const struct profctl_params *par, struct profctl_result *ret, 
 	return r ? r : deliver(&res, NULL, ret);
 }
 
+int profctl_reset(const struct profctl_params *par, struct profctl_result *ret, struct err *e)
+{
+	AUTO_FD int lock = -1;
+	int r = profctl_lock(par, &lock, e);
+
+	return r ? r : reset_all(par, false, ret, e);
+}
+
 /* ---- at boot ---- */
 
 static int apply_none(const struct profctl_params *par, struct profctl_result *ret, struct err *e)
@@ -369,7 +357,9 @@ static int apply_none(const struct profctl_params *par, struct profctl_result *r
 	int r = profctl_read(par, PROFCTL_SAVED, &saved, e);
 
 	if (!r && saved) /* a set or reset that was cut short */
-		return profctl_reset(par, ret, e);
+		return reset_all(par, true, ret, e);
+	if (!r)
+		r = profctl_note_grub(par, &res.notes, e);
 	if (!r)
 		r = profset_read(&res.now, e);
 	res.knobs = res.now.knobs;
@@ -381,11 +371,14 @@ int profctl_apply(const struct profctl_params *par, struct profctl_result *ret, 
 	struct profctl_result res = { .changed = false };
 	struct job j = { .par = par, .result = &res };
 	struct conf_choice choice;
+	AUTO_FD int lock = -1;
 	int r;
 
 	if (profctl_is_elsewhere(par))
 		return err_set(e, -EINVAL, "'%s': only the running system can be given its profile", par->root);
-	r = profctl_choice_read(par, &choice, e);
+	r = profctl_lock(par, &lock, e);
+	if (!r)
+		r = profctl_choice_read(par, &choice, e);
 	if (r)
 		return r;
 	if (!choice.profile[PROFILE_NORMAL][0])
@@ -395,5 +388,7 @@ int profctl_apply(const struct profctl_params *par, struct profctl_result *ret, 
 		r = profctl_find(&res.conf, choice.profile[PROFILE_NORMAL], PROFCTL_CHOICE, &j.profile, e);
 	if (!r)
 		r = put_here(&j, false, e);
+	if (!r)
+		r = profctl_note_grub(par, &res.notes, e);
 	return r ? r : deliver(&res, j.profile->name, ret);
 }

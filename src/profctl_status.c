@@ -104,6 +104,8 @@ static void add_knob(struct profctl_status *s, struct member wanted, struct memb
 		(void)snprintf(d->seen, sizeof(d->seen), "%s = %" PRIu64, seen.key, seen.value);
 	if (s->phase_is_stale)
 		(void)snprintf(d->who, sizeof(d->who), "the run of process %d, which was killed", (int)s->phase_pid);
+	else if (!w)
+		(void)snprintf(d->who, sizeof(d->who), "cannot be told: a file of sysctl.d cannot be read");
 	else if (sets(w, seen) && strcmp(w->path, PROFCTL_SYSCTL) == 0)
 		(void)snprintf(d->who, sizeof(d->who), "%s:%u, of an earlier 'wubi-profile set': do it again", w->path, w->line);
 	else if (sets(w, seen))
@@ -126,45 +128,42 @@ static void add_file(struct profctl_status *s, struct member wanted, const struc
 	(void)snprintf(d->who, sizeof(d->who), "%s:%u", w->path, w->line);
 }
 
+/* A file that cannot be read: what the others have may count, or not. */
+static void add_untold(struct profctl_status *s, const struct err *why)
+{
+	struct profctl_difference *d = add(s, "the files of sysctl.d");
+
+	(void)snprintf(d->wanted, sizeof(d->wanted), "all can be read");
+	(void)snprintf(d->seen, sizeof(d->seen), "which of them wins at boot cannot be told");
+	(void)snprintf(d->who, sizeof(d->who), "%.300s", why->text);
+}
+
 static int compare_knobs(const struct profctl_params *par, const struct profile_knobs *wanted_knobs, struct profctl_status *s,
 			 struct err *e)
 {
-	int r = 0;
-
-	for (size_t group = 0; !r && group < GROUPS; group++) {
+	for (size_t group = 0; group < GROUPS; group++) {
 		struct member wanted = member_of(wanted_knobs, group), seen = member_of(&s->now.knobs, group);
-		struct sysctld_setting w;
-		bool named = false;
+		struct sysctld_setting w = { .line = 0 };
+		struct err why = ERR_INIT;
+		int r = sysctld_winner(par->root ? par->root : "", keys[group], keys[group][1] ? 2 : 1, &w, &why);
+		bool named = r != 0; /* one that cannot be read may be the one */
 
-		r = sysctld_winner(par->root ? par->root : "", keys[group], keys[group][1] ? 2 : 1, &w, e);
-		if (r)
-			break;
+		if (r == -ENOMEM)
+			return err_set(e, r, "%s", why.text);
+		if (r && group == 0) /* it is the same for the others */
+			add_untold(s, &why);
 		if (!is_same(wanted, seen)) {
-			add_knob(s, wanted, seen, &w);
-			named = sets(&w, seen);
+			add_knob(s, wanted, seen, r ? NULL : &w);
+			named = named || sets(&w, seen);
 		}
 		/* while something runs with another profile, the files are those of the normal one */
 		if (s->is_chosen && !s->phase_runs && !named && !sets(&w, wanted))
 			add_file(s, wanted, &w);
 	}
-	return r;
+	return 0;
 }
 
 /* ---- mounts ---- */
-
-/* Does a list of options have one that is about the same as these, and other? */
-static bool contradicts(char *list, const char *wanted)
-{
-	char both[1024], other[MOUNTOPTS_TEXT];
-	char *option;
-
-	while ((option = strsep(&list, ",")) != NULL) {
-		(void)snprintf(both, sizeof(both), "%s,%.300s", wanted, option);
-		if (*option && mountopts_missing(option, wanted, other, NULL) == 0 && other[0] && mountopts_check(both, NULL))
-			return true;
-	}
-	return false;
-}
 
 /* The line of fstab by which a mount has something else than wanted; 0: none. */
 static int find_in_fstab(const struct profctl_params *par, const char *target, const char *wanted, unsigned *ret, struct err *e)
@@ -181,7 +180,7 @@ static int find_in_fstab(const struct profctl_params *par, const char *target, c
 
 		for (size_t i = 0; i < 4; i++)
 			fields[i] = strtok_r(i ? NULL : at, " \t", &at);
-		if (fields[3] && fields[0][0] != '#' && strcmp(fields[1], target) == 0 && contradicts(fields[3], wanted))
+		if (fields[3] && fields[0][0] != '#' && strcmp(fields[1], target) == 0 && mountopts_contradict(fields[3], wanted))
 			*ret = number;
 	}
 	return r;
@@ -213,12 +212,12 @@ static int add_mount(const struct profctl_params *par, struct profctl_status *s,
 
 static int compare_mounts(const struct profctl_params *par, const struct profset *saved, struct profctl_status *s, struct err *e)
 {
-	char remount[MOUNTOPTS_TEXT], first[MOUNTOPTS_TEXT], missing[MOUNTOPTS_TEXT];
+	char wanted[MOUNTOPTS_TEXT], missing[MOUNTOPTS_TEXT];
 	struct profctl_difference *d;
-	int r = mountopts_split(s->expected->mount, remount, first, e);
+	int r = mountopts_wanted(s->expected->mount, wanted, e);
 
 	for (size_t i = 0; !r && i < s->now.mount_count; i++) {
-		r = mountopts_missing(remount, s->now.mounts[i].options, missing, e);
+		r = mountopts_missing(wanted, s->now.mounts[i].options, missing, e);
 		if (!r && missing[0])
 			r = add_mount(par, s, &s->now.mounts[i], missing, e);
 	}
@@ -250,11 +249,13 @@ static void judge_window(struct profctl_status *s)
 	for (size_t i = 1; i < s->now.mount_count; i++) {
 		profile_window(&s->now.knobs, &s->machine, s->now.mounts[i].options, &w);
 		s->window.calls_are_durable = s->window.calls_are_durable && w.calls_are_durable;
+		s->window.fsync_is_durable = s->window.fsync_is_durable && w.fsync_is_durable;
 		if (w.ms > s->window.ms)
 			s->window.ms = w.ms;
 	}
-	s->window_is_kept = s->window.calls_are_durable ||
-			    (p->loss_ms > 0 && s->window.speed_is_known && s->window.ms <= p->loss_ms);
+	s->window_is_kept = s->window.fsync_is_durable &&
+			    (s->window.calls_are_durable ||
+			     (p->loss_ms > 0 && s->window.speed_is_known && s->window.ms <= p->loss_ms));
 }
 
 static int read_phase(const struct profctl_params *par, struct profctl_status *s, struct err *e)

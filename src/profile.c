@@ -177,8 +177,8 @@ static uint64_t times(uint64_t a, uint64_t b)
 }
 
 /*
- * From the moment at which a write is old to its being durable, in units of which a full limit takes 'queue'. It waits for that once;
- * then the commit of the journal that makes it durable can have to wait for the one before, and each commit for two queues: for the
+ * From the moment at which a write was given to the disk to its being durable, in units of which a full limit takes 'queue'. The
+ * commit of the journal that makes it durable can have to wait for the one before, and each commit for two queues: for the
  * journal's blocks, and behind them for its own data. Measured: tests/power.
  */
 static uint64_t until_flush(uint64_t queue, uint64_t commit)

@@ -36,7 +36,7 @@ struct profile_amount {
 struct profile {
 	char name[PROFILE_NAME_MAX];
 	char about[PROFILE_ABOUT_MAX];      /* for whom it is */
-	char mount[PROFILE_OPTIONS_MAX];    /* "sync,commit=5", see mountopts.h; "" changes none */
+	char mount[PROFILE_OPTIONS_MAX];    /* "sync,commit=5", see mountopts.h; 'barrier' is in every one, also in "" */
 	struct profile_amount dirty;        /* who writes has to wait beyond this */
 	struct profile_amount background;   /* the kernel begins to write at this */
 	unsigned expire_cs;                 /* dirty for longer is written at the next look ... */
@@ -50,6 +50,15 @@ struct profile_knobs {
 	uint64_t background_bytes, background_ratio;
 	uint64_t expire_cs, writeback_cs;
 };
+
+/* Each of them: its name below vm., and its value. The two of a pair are neighbours, the first one with an even number. */
+enum profile_knob {
+	PROFILE_DIRTY_BYTES, PROFILE_DIRTY_RATIO, PROFILE_BACKGROUND_BYTES, PROFILE_BACKGROUND_RATIO,
+	PROFILE_EXPIRE, PROFILE_WRITEBACK, PROFILE_KNOBS
+};
+const char *profile_knob_name(int knob);
+uint64_t profile_knob_get(const struct profile_knobs *k, int knob);
+void profile_knob_put(struct profile_knobs *k, int knob, uint64_t value);
 
 /* What has to be known of a machine. */
 struct profile_machine {
@@ -87,16 +96,17 @@ bool profile_knobs_equal(const struct profile_knobs *a, const struct profile_kno
 struct profile_window {
 	/* A synchronous mount: write, truncate, setxattr and directory calls that returned are on the disk. */
 	bool calls_are_durable;
+	bool fsync_is_durable;   /* no 'nobarrier': if not, the disk's cache may take anything, and what follows is no bound */
 	/*
 	 * Else, and always for stores through mmap, chmod, times: expire + writeback + commit + limit / speed. UINT64_MAX: no
 	 * bound, vm.dirty_writeback_centisecs is 0.
 	 */
 	uint64_t ms;
-	uint64_t bytes;          /* at most so many, over all files: twice the limit, and what the disk takes between two commits */
+	uint64_t bytes;          /* at most so many, of all files: twice the limit, and what the disk takes between two commits */
 	bool speed_is_known;     /* if not, what depends on it is left out, and nobody can tell */
 };
 
-/* mount_shown: the super block's options as mountinfo shows them. With 'nobarrier' no call is durable, not even fsync. */
+/* mount_shown: the super block's options as mountinfo shows them. */
 void profile_window(const struct profile_knobs *k, const struct profile_machine *m, const char *mount_shown,
 		    struct profile_window *ret);
 

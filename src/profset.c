@@ -94,34 +94,30 @@ static int append_option(char list[MOUNTOPTS_TEXT], const char *option, struct e
 	return err_set(e, -ENAMETOOLONG, "mount options '%s' and '%s': too long together", list, option);
 }
 
-/* Adds to 'list' those of 'options' about which 'named' says nothing: what it names twice, or the reverse of, is refused. */
+/* Adds to 'list' those of 'options' about which 'named' says nothing. */
 static int append_unnamed(char list[MOUNTOPTS_TEXT], const char *options, const char *named, struct err *e)
 {
-	char copy[MOUNTOPTS_TEXT], both[2 * MOUNTOPTS_TEXT];
+	char copy[MOUNTOPTS_TEXT];
 	char *next = copy, *option;
 	int r = 0;
 
 	(void)snprintf(copy, sizeof(copy), "%s", options);
-	while (!r && (option = strsep(&next, ",")) != NULL) {
-		if (!*option)
-			continue;
-		(void)snprintf(both, sizeof(both), "%s%s%s", named, *named ? "," : "", option);
-		if (mountopts_check(both, NULL) == 0)
+	while (!r && (option = strsep(&next, ",")) != NULL)
+		if (*option && !mountopts_is_about(named, option))
 			r = append_option(list, option, e);
-	}
 	return r;
 }
 
-static int plan_mount(const char *remount, const struct profset_mount *now, const struct profset_mount *base,
+static int plan_mount(const char *wanted, const struct profset_mount *now, const struct profset_mount *base,
 		      char ret[MOUNTOPTS_TEXT], struct err *e)
 {
 	char back[MOUNTOPTS_TEXT];
-	int r = mountopts_missing(remount, now->options, ret, e);
+	int r = mountopts_missing(wanted, now->options, ret, e);
 
 	if (!r && base) {
 		r = mountopts_back(now->options, base->options, back, e);
 		if (!r)
-			r = append_unnamed(ret, back, remount, e);
+			r = append_unnamed(ret, back, wanted, e);
 	}
 	return r ? err_wrap(e, r, "mount '%s'", now->target) : 0;
 }
@@ -130,16 +126,16 @@ int profset_plan(const struct profile *p, const struct profile_machine *m, const
 		 struct profset_change *ret, struct err *e)
 {
 	struct profset_change c = { .mount_count = now->mount_count };
-	char remount[MOUNTOPTS_TEXT], first[MOUNTOPTS_TEXT];
+	char wanted[MOUNTOPTS_TEXT];
 	int r = profile_resolve(p, m, &c.knobs, e);
 
 	if (!r)
-		r = mountopts_split(p->mount, remount, first, e);
+		r = mountopts_wanted(p->mount, wanted, e);
 	for (size_t i = 0; !r && i < now->mount_count; i++) {
 		const struct profset_mount *was = base ? find_uuid(base, now->mounts[i].uuid) : NULL;
 
 		(void)snprintf(c.mounts[i].target, sizeof(c.mounts[i].target), "%s", now->mounts[i].target);
-		r = plan_mount(remount, &now->mounts[i], was, c.mounts[i].options, e);
+		r = plan_mount(wanted, &now->mounts[i], was, c.mounts[i].options, e);
 	}
 	if (!r)
 		*ret = c;
@@ -340,28 +336,19 @@ bool profset_is_in_force(const struct profset *s)
 
 /* ---- as JSON ---- */
 
-static const struct {
-	const char *key;
-	size_t at;
-} knob_keys[] = {
-	{ "dirty_bytes", offsetof(struct profile_knobs, dirty_bytes) },
-	{ "dirty_ratio", offsetof(struct profile_knobs, dirty_ratio) },
-	{ "dirty_background_bytes", offsetof(struct profile_knobs, background_bytes) },
-	{ "dirty_background_ratio", offsetof(struct profile_knobs, background_ratio) },
-	{ "dirty_expire_centisecs", offsetof(struct profile_knobs, expire_cs) },
-	{ "dirty_writeback_centisecs", offsetof(struct profile_knobs, writeback_cs) },
-};
-#define KNOB_COUNT (sizeof(knob_keys) / sizeof(knob_keys[0]))
+void profset_knobs_to_json(const struct profile_knobs *k, struct jsonout *object)
+{
+	struct jsonout *knobs = jsonout_add_object(object, "knobs");
+
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++)
+		jsonout_add_u64(knobs, profile_knob_name(knob), profile_knob_get(k, knob));
+}
 
 void profset_to_json(const struct profset *s, struct jsonout *object)
 {
-	struct jsonout *knobs = jsonout_add_object(object, "knobs"), *mounts = NULL, *mount;
-	uint64_t value;
+	struct jsonout *mounts, *mount;
 
-	for (size_t i = 0; i < KNOB_COUNT; i++) {
-		memcpy(&value, (const char *)&s->knobs + knob_keys[i].at, sizeof(value));
-		jsonout_add_u64(knobs, knob_keys[i].key, value);
-	}
+	profset_knobs_to_json(&s->knobs, object);
 	mounts = jsonout_add_array(object, "mounts");
 	for (size_t i = 0; i < s->mount_count; i++) {
 		mount = jsonout_add_object(mounts, NULL);
@@ -379,10 +366,10 @@ static int read_knobs(const struct jsonin *object, struct profile_knobs *ret, st
 	struct profile_knobs k = { 0 };
 	uint64_t value;
 
-	for (size_t i = 0; i < KNOB_COUNT; i++) {
-		if (!knobs || !jsonin_get_u64(knobs, knob_keys[i].key, &value) || value > INT64_MAX)
-			return err_set(e, -EINVAL, "'knobs': no number '%s', or a bad one", knob_keys[i].key);
-		memcpy((char *)&k + knob_keys[i].at, &value, sizeof(value));
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++) {
+		if (!knobs || !jsonin_get_u64(knobs, profile_knob_name(knob), &value) || value > INT64_MAX)
+			return err_set(e, -EINVAL, "'knobs': no number '%s', or a bad one", profile_knob_name(knob));
+		profile_knob_put(&k, knob, value);
 	}
 	if ((k.dirty_bytes && k.dirty_ratio) || (k.background_bytes && k.background_ratio))
 		return err_set(e, -EINVAL, "'knobs': a pair of bytes and ratio with two values, which no kernel has");

@@ -88,6 +88,8 @@ int profset_restore(const struct profset *saved, bool *ret_changed, struct err *
 /* Is all as s says, as far as profset_restore() would go back to it? False also when that cannot be told. */
 bool profset_is_in_force(const struct profset *s);
 
+/* "knobs": {"dirty_bytes": 0, ...} */
+void profset_knobs_to_json(const struct profile_knobs *k, struct jsonout *object);
 void profset_to_json(const struct profset *s, struct jsonout *object);
 int profset_from_json(const struct jsonin *object, struct profset *ret, struct err *e); /* -EINVAL: not what to_json writes */
 

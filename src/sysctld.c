@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #include "auto.h"
+#include "textfile.h"
 
 #define SUFFIX ".conf"
 #define SYSCTL_CONF "/etc/sysctl.conf"
 #define SYSCTL_CONF_LINK "99-sysctl.conf"
 #define FILE_BYTES_MAX (1 << 20)
-#define LINKS_MAX 40 /* as the kernel */
 #define WHITE " \t\r\n"
 
 static const char *const folders[] = {
@@ -58,61 +58,11 @@ static void scan_clear(struct scan *s)
 	free(s->entries);
 }
 
-static int fail_with(int problem)
-{
-	errno = problem;
-	return -1;
-}
-
-/* One step of the walk: the link at root + at, if it is one, goes before the rest of the way. 1: it was one; -1 with errno. */
-static int follow_link(const char *root, char at[PATH_MAX], char rest[PATH_MAX])
-{
-	char path[2 * PATH_MAX], to[PATH_MAX], old[PATH_MAX];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "%s%s", root, at);
-	n = readlink(path, to, sizeof(to) - 1);
-	if (n < 0)
-		return errno == EINVAL ? 0 : -1;
-	to[n] = '\0';
-	(void)snprintf(old, sizeof(old), "%s", rest);
-	if (snprintf(rest, PATH_MAX, "%s/%s", to, old) >= PATH_MAX)
-		return fail_with(ENAMETOOLONG);
-	*(to[0] == '/' ? at : strrchr(at, '/')) = '\0';
-	return 1;
-}
-
-/*
- * Absolute links, and '..', of another system lead to files of its own. By hand: openat2() is not in every container's filter,
- * nor in valgrind 3.19.
- */
 static int open_in(const char *root, const char *path, int flags)
 {
-	char at[PATH_MAX] = "", rest[PATH_MAX], whole[2 * PATH_MAX];
-	int links = 0;
+	char whole[PATH_MAX];
 
-	if (!root[0])
-		return open(path, flags | O_CLOEXEC);
-	(void)snprintf(rest, sizeof(rest), "%s", path); /* ours, or a name in a folder of ours */
-	while (rest[strspn(rest, "/")]) {
-		char *name = rest + strspn(rest, "/");
-		size_t n = strcspn(name, "/"), used = strlen(at);
-		bool is_up = n == 2 && memcmp(name, "..", 2) == 0;
-		int r = 0;
-
-		if (is_up && used)
-			*strrchr(at, '/') = '\0';
-		if (!is_up && !(n == 1 && name[0] == '.') &&
-		    snprintf(at + used, sizeof(at) - used, "/%.*s", (int)n, name) >= (int)(sizeof(at) - used))
-			return fail_with(ENAMETOOLONG);
-		memmove(rest, name + n, strlen(name + n) + 1);
-		if (strlen(at) > used)
-			r = follow_link(root, at, rest);
-		if (r < 0 || (r > 0 && ++links > LINKS_MAX))
-			return r < 0 ? -1 : fail_with(ELOOP);
-	}
-	(void)snprintf(whole, sizeof(whole), "%s%s", root, at);
-	return open(whole, flags | O_CLOEXEC);
+	return textfile_resolve(root, path, whole) < 0 ? -1 : open(whole, flags | O_CLOEXEC);
 }
 
 static bool has_file(const struct scan *s, const char *name)

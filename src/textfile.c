@@ -117,6 +117,60 @@ static int follow_links(const char *path, char ret[PATH_MAX], struct err *e)
 	return err_set(e, -ELOOP, "'%s': %s", path, strerror(ELOOP));
 }
 
+static int refuse_step(int problem)
+{
+	errno = problem;
+	return -1;
+}
+
+/* One step of the walk: the link at root + at, if it is one, goes before the rest of the way. 1: it was one; -1 with errno. */
+static int follow_link(const char *root, char at[PATH_MAX], char rest[PATH_MAX])
+{
+	char path[2 * PATH_MAX], to[PATH_MAX], old[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%s%s", root, at);
+	n = readlink(path, to, sizeof(to) - 1);
+	if (n < 0) /* what is not there has no links, and is for the caller to find */
+		return errno == EINVAL || errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	to[n] = '\0';
+	(void)snprintf(old, sizeof(old), "%s", rest);
+	if (snprintf(rest, PATH_MAX, "%s/%s", to, old) >= PATH_MAX)
+		return refuse_step(ENAMETOOLONG);
+	*(to[0] == '/' ? at : strrchr(at, '/')) = '\0';
+	return 1;
+}
+
+/* By hand: openat2() is not in every container's filter, nor in valgrind 3.19. */
+int textfile_resolve(const char *root, const char *path, char ret[PATH_MAX])
+{
+	char at[PATH_MAX] = "", rest[PATH_MAX];
+	int links = 0;
+
+	if (!root[0])
+		return snprintf(ret, PATH_MAX, "%s", path) < PATH_MAX ? 0 : refuse_step(ENAMETOOLONG);
+	if (snprintf(rest, sizeof(rest), "%s", path) >= (int)sizeof(rest))
+		return refuse_step(ENAMETOOLONG);
+	while (rest[strspn(rest, "/")]) {
+		char *name = rest + strspn(rest, "/");
+		size_t n = strcspn(name, "/"), used = strlen(at);
+		bool is_up = n == 2 && memcmp(name, "..", 2) == 0;
+		int r = 0;
+
+		if (is_up && used)
+			*strrchr(at, '/') = '\0';
+		if (!is_up && !(n == 1 && name[0] == '.') &&
+		    snprintf(at + used, sizeof(at) - used, "/%.*s", (int)n, name) >= (int)(sizeof(at) - used))
+			return refuse_step(ENAMETOOLONG);
+		memmove(rest, name + n, strlen(name + n) + 1);
+		if (strlen(at) > used)
+			r = follow_link(root, at, rest);
+		if (r < 0 || (r > 0 && ++links > LINKS_MAX))
+			return r < 0 ? -1 : refuse_step(ELOOP);
+	}
+	return snprintf(ret, PATH_MAX, "%s%s", root, at) < PATH_MAX ? 0 : refuse_step(ENAMETOOLONG);
+}
+
 static int sync_folder(const char *folder, struct err *e)
 {
 	AUTO_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -3,6 +3,7 @@
 #ifndef WUBI_TEXTFILE_H
 #define WUBI_TEXTFILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "err.h"
@@ -21,5 +22,11 @@ int textfile_write(const char *path, const char *text, struct err *e);
 
 /* Unlink and fsync of the folder; one that is not there is no error. Of a symbolic link, the link. */
 int textfile_remove(const char *path, struct err *e);
+
+/*
+ * Where a file of the system below root is: absolute links, and '..', lead to files of its own. What is not there yet is taken as
+ * no link. root "": the path as it is, for the kernel resolves it. 0, or -1 with errno: ELOOP, ENAMETOOLONG, EACCES.
+ */
+int textfile_resolve(const char *root, const char *path, char ret[PATH_MAX]);
 
 #endif

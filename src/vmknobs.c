@@ -13,28 +13,6 @@
 #include "auto.h"
 #include "num.h"
 
-enum knob { DIRTY_BYTES, DIRTY_RATIO, BACKGROUND_BYTES, BACKGROUND_RATIO, EXPIRE, WRITEBACK, KNOBS };
-
-static const struct {
-	const char *name;
-	size_t offset; /* of the uint64_t in struct profile_knobs */
-} table[KNOBS] = {
-	[DIRTY_BYTES] = { "dirty_bytes", offsetof(struct profile_knobs, dirty_bytes) },
-	[DIRTY_RATIO] = { "dirty_ratio", offsetof(struct profile_knobs, dirty_ratio) },
-	[BACKGROUND_BYTES] = { "dirty_background_bytes", offsetof(struct profile_knobs, background_bytes) },
-	[BACKGROUND_RATIO] = { "dirty_background_ratio", offsetof(struct profile_knobs, background_ratio) },
-	[EXPIRE] = { "dirty_expire_centisecs", offsetof(struct profile_knobs, expire_cs) },
-	[WRITEBACK] = { "dirty_writeback_centisecs", offsetof(struct profile_knobs, writeback_cs) },
-};
-
-static uint64_t value_of(const struct profile_knobs *k, int knob)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)k + table[knob].offset, sizeof(value));
-	return value;
-}
-
 static int open_error(const char *path, struct err *e)
 {
 	int code = -errno;
@@ -49,10 +27,10 @@ static int open_error(const char *path, struct err *e)
 static int open_knob(int knob, int flags, int *ret_fd, struct err *e)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", VMKNOBS_FOLDER, table[knob].name);
+	int n = snprintf(path, sizeof(path), "%s/%s", VMKNOBS_FOLDER, profile_knob_name(knob));
 
 	if (n < 0 || (size_t)n >= sizeof(path))
-		return err_set(e, -ENAMETOOLONG, "'%s': %s", table[knob].name, strerror(ENAMETOOLONG));
+		return err_set(e, -ENAMETOOLONG, "'%s': %s", profile_knob_name(knob), strerror(ENAMETOOLONG));
 	*ret_fd = open(path, flags | O_CLOEXEC);
 	return *ret_fd < 0 ? open_error(path, e) : 0;
 }
@@ -60,6 +38,7 @@ static int open_knob(int knob, int flags, int *ret_fd, struct err *e)
 static int read_knob(int knob, uint64_t *ret, struct err *e)
 {
 	AUTO_FD int fd = -1;
+	uint64_t never;
 	char text[64];
 	ssize_t n;
 	int code = open_knob(knob, O_RDONLY, &fd, e);
@@ -68,11 +47,15 @@ static int read_knob(int knob, uint64_t *ret, struct err *e)
 		return code;
 	n = read(fd, text, sizeof(text) - 1);
 	if (n < 0)
-		return err_errno(e, "read vm.%s", table[knob].name);
+		return err_errno(e, "read vm.%s", profile_knob_name(knob));
 	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	code = num_parse_u64(text, ret, e); /* dirty_writeback_centisecs can be negative: nothing that could be put back */
-	return code ? err_wrap(e, code, "vm.%s", table[knob].name) : 0;
+	if (knob == PROFILE_WRITEBACK && text[0] == '-' && num_parse_u64(text + 1, &never, NULL) == 0) {
+		*ret = 0; /* 'sysctl -w vm.dirty_writeback_centisecs=-1': as 0, never; other knobs the kernel refuses it for */
+		return 0;
+	}
+	code = num_parse_u64(text, ret, e);
+	return code ? err_wrap(e, code, "vm.%s", profile_knob_name(knob)) : 0;
 }
 
 static int write_knob(int knob, uint64_t value, struct err *e)
@@ -87,9 +70,10 @@ static int write_knob(int knob, uint64_t value, struct err *e)
 		return code;
 	put = write(fd, text, (size_t)n);
 	if (put < 0)
-		return err_errno(e, "set vm.%s to %" PRIu64, table[knob].name, value);
+		return err_errno(e, "set vm.%s to %" PRIu64, profile_knob_name(knob), value);
 	if (put != n)
-		return err_set(e, -EIO, "set vm.%s to %" PRIu64 ": only a part of it was written", table[knob].name, value);
+		return err_set(e, -EIO, "set vm.%s to %" PRIu64 ": only a part of it was written", profile_knob_name(knob),
+			       value);
 	return 0;
 }
 
@@ -97,13 +81,13 @@ int vmknobs_read(struct profile_knobs *ret, struct err *e)
 {
 	struct profile_knobs k;
 
-	for (int knob = 0; knob < KNOBS; knob++) {
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++) {
 		uint64_t value = 0;
 		int code = read_knob(knob, &value, e);
 
 		if (code)
 			return code;
-		memcpy((char *)&k + table[knob].offset, &value, sizeof(value));
+		profile_knob_put(&k, knob, value);
 	}
 	*ret = k;
 	return 0;
@@ -111,7 +95,7 @@ int vmknobs_read(struct profile_knobs *ret, struct err *e)
 
 int vmknobs_check_writable(struct err *e)
 {
-	for (int knob = 0; knob < KNOBS; knob++) {
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++) {
 		AUTO_FD int fd = -1;
 		int code = open_knob(knob, O_WRONLY, &fd, e);
 
@@ -123,18 +107,18 @@ int vmknobs_check_writable(struct err *e)
 
 /* The limit or the background limit: in bytes, or if these are 0 in per cent. */
 struct pair {
-	int knob; /* DIRTY_BYTES or BACKGROUND_BYTES; that of the per cent is the next one */
+	int knob; /* PROFILE_DIRTY_BYTES or PROFILE_BACKGROUND_BYTES; that of the per cent is the next one */
 	uint64_t bytes, ratio;
 };
 
 static struct pair limit_of(const struct profile_knobs *k)
 {
-	return (struct pair){ DIRTY_BYTES, k->dirty_bytes, k->dirty_ratio };
+	return (struct pair){ PROFILE_DIRTY_BYTES, k->dirty_bytes, k->dirty_ratio };
 }
 
 static struct pair background_of(const struct profile_knobs *k)
 {
-	return (struct pair){ BACKGROUND_BYTES, k->background_bytes, k->background_ratio };
+	return (struct pair){ PROFILE_BACKGROUND_BYTES, k->background_bytes, k->background_ratio };
 }
 
 static bool is_same(struct pair a, struct pair b)
@@ -161,7 +145,7 @@ static int write_pair(struct pair now, struct pair to, struct err *e)
 
 	if (to.bytes)
 		return write_knob(to.knob, to.bytes, e);
-	if (to.knob == DIRTY_BYTES && to.ratio == 0 && now.ratio == 0)
+	if (to.knob == PROFILE_DIRTY_BYTES && to.ratio == 0 && now.ratio == 0)
 		code = write_knob(to.knob + 1, 1, e);
 	return code ? code : write_knob(to.knob + 1, to.ratio, e);
 }
@@ -175,7 +159,7 @@ static int write_pairs(const struct profile_knobs *k, const struct profile_knobs
 {
 	struct pair limit = limit_of(now), background = background_of(now);
 	const struct pair new_limit = limit_of(k), new_background = background_of(k);
-	const struct pair one_page = { BACKGROUND_BYTES, (uint64_t)sysconf(_SC_PAGESIZE), 0 };
+	const struct pair one_page = { PROFILE_BACKGROUND_BYTES, (uint64_t)sysconf(_SC_PAGESIZE), 0 };
 	int code = 0;
 
 	if (!is_same(limit, new_limit)) {
@@ -198,11 +182,11 @@ static int read_back(const struct profile_knobs *k, struct err *e)
 	struct profile_knobs now = { 0 };
 	int code = vmknobs_read(&now, e);
 
-	for (int knob = 0; !code && knob < KNOBS; knob++)
-		if (value_of(&now, knob) != value_of(k, knob))
+	for (int knob = 0; !code && knob < PROFILE_KNOBS; knob++)
+		if (profile_knob_get(&now, knob) != profile_knob_get(k, knob))
 			code = err_set(e, -EIO, "vm.%s is %" PRIu64 " and not %" PRIu64 " as it was set: another program sets "
 				       "it, too; stop that, then retry",
-				       table[knob].name, value_of(&now, knob), value_of(k, knob));
+				       profile_knob_name(knob), profile_knob_get(&now, knob), profile_knob_get(k, knob));
 	return code;
 }
 
@@ -216,9 +200,9 @@ int vmknobs_write(const struct profile_knobs *k, struct err *e)
 	code = vmknobs_read(&now, e);
 	if (!code)
 		code = write_pairs(k, &now, e);
-	for (int knob = EXPIRE; !code && knob <= WRITEBACK; knob++)
-		if (value_of(&now, knob) != value_of(k, knob))
-			code = write_knob(knob, value_of(k, knob), e);
+	for (int knob = PROFILE_EXPIRE; !code && knob <= PROFILE_WRITEBACK; knob++)
+		if (profile_knob_get(&now, knob) != profile_knob_get(k, knob))
+			code = write_knob(knob, profile_knob_get(k, knob), e);
 	return code ? code : read_back(k, e);
 }
 

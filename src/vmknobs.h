@@ -11,6 +11,7 @@
 #define VMKNOBS_FOLDER "/proc/sys/vm"
 #endif
 
+/* A negative interval is read as 0, which means the same: never. */
 int vmknobs_read(struct profile_knobs *ret, struct err *e);
 
 /* Could they be written? Opens each for writing and writes nothing. -EACCES, -EROFS: the text says so, and what to do. */

@@ -15,6 +15,7 @@
 #include "jsonin.h"
 #include "measure.h"
 #include "progout.h"
+#include "runprog.h"
 #include "signals.h"
 
 #define OUTPUT_MAX (1U << 20) /* fio prints some 15 KiB a job */
@@ -24,15 +25,8 @@
 
 int fio_find(char ret[PATH_MAX], struct err *e)
 {
-	const char *path = getenv("PATH");
-
-	while (path && *path) {
-		size_t n = strcspn(path, ":");
-
-		if (n && snprintf(ret, PATH_MAX, "%.*s/fio", (int)n, path) < PATH_MAX && access(ret, X_OK) == 0)
-			return 0;
-		path += n + (path[n] == ':');
-	}
+	if (runprog_find("fio", NULL, ret, PATH_MAX))
+		return 0;
 	return err_refuse(e, "no-fio", "fio, which measures, is not there: install the package fio ('apt install fio')");
 }
 

@@ -70,10 +70,11 @@ static int list_text(const struct conf *c)
 
 int verb_list(const struct options *o)
 {
+	const struct profctl_params par = verb_params(o);
 	struct err e = ERR_INIT;
 	struct conf c;
 
-	if (verb_read_conf(o, &c, &e))
+	if (profctl_conf_read(&par, &c, &e))
 		return progout_fail(&o->base, &e, NULL);
 	return o->base.json ? list_json(&c) : list_text(&c);
 }
@@ -131,31 +132,18 @@ static int resolve_here(const struct profile *p, struct profile_knobs *ret, stru
 	return r ? r : profile_resolve(p, &m, ret, e);
 }
 
-static int refuse_unknown(const struct conf *c, const char *file, const char *name, struct err *e)
-{
-	char names[CONF_PROFILES_MAX * (PROFILE_NAME_MAX + 4) + 1] = "";
-	size_t used = 0;
-
-	for (size_t i = 0; i < c->count && used < sizeof(names); i++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s'%s'", i ? ", " : "", c->profiles[i].name);
-	return err_refuse(e, "no-profile", "'%s': there is no profile '%s': there are %.400s", file, name, names);
-}
-
 int verb_show(const struct options *o)
 {
-	const struct profile *p;
+	const struct profctl_params par = verb_params(o);
+	const struct profile *p = NULL;
 	struct err e = ERR_INIT;
 	struct profile_knobs k;
 	struct conf c;
 	bool known;
 
-	if (verb_read_conf(o, &c, &e))
+	if (profctl_conf_read(&par, &c, &e) ||
+	    profctl_find(&c, o->base.operands[0], o->conf ? o->conf : CONF_DEFAULT, &p, &e))
 		return progout_fail(&o->base, &e, NULL);
-	p = conf_find(&c, o->base.operands[0]);
-	if (!p) {
-		(void)refuse_unknown(&c, o->conf ? o->conf : CONF_DEFAULT, o->base.operands[0], &e);
-		return progout_fail(&o->base, &e, NULL);
-	}
 	known = resolve_here(p, &k, &e) == 0;
 	return o->base.json ? show_json(p, known ? &k : NULL) : show_text(p, known ? &k : NULL, &e);
 }

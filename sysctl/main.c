@@ -12,13 +12,6 @@ struct profctl_params verb_params(const struct options *o)
 	return (struct profctl_params){ .root = o->root, .conf = o->conf, .check_only = o->base.dry_run };
 }
 
-int verb_read_conf(const struct options *o, struct conf *ret, struct err *e)
-{
-	if (o->conf && access(o->conf, F_OK))
-		return err_errno(e, "'%s'", o->conf);
-	return conf_read(o->conf ? o->conf : CONF_DEFAULT, ret, e);
-}
-
 static int run_verb(const struct options *o)
 {
 	switch ((enum verb)o->base.verb) {

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "auto.h"
-#include "diskspeed.h"
 #include "progout.h"
 #include "signals.h"
 #include "verbs.h"
@@ -68,7 +67,10 @@ static int clear_folder(const struct work *w, struct err *e)
 
 static int make_folder(const char *path, mode_t mode, struct err *e)
 {
-	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : err_errno(e, "make the folder '%s'", path);
+	/* whatever the umask is: status, without rights, reads what is in it */
+	if (mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST)
+		return 0;
+	return err_errno(e, "make the folder '%s'", path);
 }
 
 /* One at a time; what one that was killed has left is removed. */
@@ -208,7 +210,7 @@ static int provide_speed(const struct work *w, struct err *e)
 
 	if (r || speed)
 		return r;
-	r = diskspeed_probe(MEASURE_FOLDER, &speed, e);
+	r = profctl_speed_probe(MEASURE_FOLDER, &speed, e);
 	return r ? r : profctl_speed_write(w->o->root, speed, e);
 }
 
@@ -250,7 +252,7 @@ static int prepare(struct work *w, struct err *e)
 	int r = fio_find(w->fio, e);
 
 	if (!r)
-		r = verb_read_conf(w->o, &c, e);
+		r = profctl_conf_read(&w->par, &c, e);
 	if (r)
 		return r;
 	for (; w->m->count < c.count; w->m->count++) {

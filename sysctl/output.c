@@ -27,41 +27,32 @@ const char *output_conf_time(uint64_t ms, char buf[OUTPUT_TIME_TEXT])
 	return buf;
 }
 
-static void add_bytes(struct output_knob *knob, const char *name, uint64_t bytes)
+static void add_knob(struct output_knob *ret, const struct profile_knobs *k, int knob)
 {
-	knob->name = name;
-	knob->value = bytes;
-	(void)num_format_bytes(bytes, knob->meaning);
-}
-
-static void add_ratio(struct output_knob *knob, const char *name, uint64_t percent)
-{
-	knob->name = name;
-	knob->value = percent;
-	(void)snprintf(knob->meaning, sizeof(knob->meaning), "%" PRIu64 "%% of the available memory", percent);
-}
-
-static void add_interval(struct output_knob *knob, const char *name, uint64_t centisecs)
-{
-	knob->name = name;
-	knob->value = centisecs;
-	(void)output_time(centisecs * 10, knob->meaning);
+	ret->name = profile_knob_name(knob);
+	ret->value = profile_knob_get(k, knob);
+	switch (knob) {
+	case PROFILE_DIRTY_BYTES:
+	case PROFILE_BACKGROUND_BYTES:
+		(void)num_format_bytes(ret->value, ret->meaning);
+		break;
+	case PROFILE_DIRTY_RATIO:
+	case PROFILE_BACKGROUND_RATIO:
+		(void)snprintf(ret->meaning, sizeof(ret->meaning), "%" PRIu64 "%% of the available memory", ret->value);
+		break;
+	default:
+		(void)output_time(ret->value * 10, ret->meaning);
+	}
 }
 
 size_t output_knobs_set(const struct profile_knobs *k, struct output_knob ret[OUTPUT_KNOBS])
 {
 	size_t n = 0;
 
-	if (k->dirty_bytes)
-		add_bytes(&ret[n++], "dirty_bytes", k->dirty_bytes);
-	else
-		add_ratio(&ret[n++], "dirty_ratio", k->dirty_ratio);
-	if (k->background_bytes)
-		add_bytes(&ret[n++], "dirty_background_bytes", k->background_bytes);
-	else
-		add_ratio(&ret[n++], "dirty_background_ratio", k->background_ratio);
-	add_interval(&ret[n++], "dirty_expire_centisecs", k->expire_cs);
-	add_interval(&ret[n++], "dirty_writeback_centisecs", k->writeback_cs);
+	add_knob(&ret[n++], k, k->dirty_bytes ? PROFILE_DIRTY_BYTES : PROFILE_DIRTY_RATIO);
+	add_knob(&ret[n++], k, k->background_bytes ? PROFILE_BACKGROUND_BYTES : PROFILE_BACKGROUND_RATIO);
+	add_knob(&ret[n++], k, PROFILE_EXPIRE);
+	add_knob(&ret[n++], k, PROFILE_WRITEBACK);
 	return n;
 }
 
@@ -77,12 +68,25 @@ void output_knobs(const char *indent, const struct profile_knobs *k)
 const char *output_window(const struct profile_window *w, char buf[OUTPUT_WINDOW_TEXT])
 {
 	char time[OUTPUT_TIME_TEXT], bytes[NUM_BYTES_TEXT];
+	const char *what = "what was not fsynced", *durable = "";
 
-	(void)snprintf(buf, OUTPUT_WINDOW_TEXT, "%s%s%s, %s of %s%s",
-		       w->calls_are_durable ? "no write, truncate, setxattr or change in a directory that returned; " : "",
-		       w->speed_is_known ? "at most " : "", output_time(w->ms, time), num_format_bytes(w->bytes, bytes),
-		       w->calls_are_durable ? "stores through mmap, chmod, chown and times" : "what was not fsynced",
-		       w->speed_is_known ? "" : ", and longer by what a slow disk adds: 'wubi-profile measure' finds out");
+	if (w->calls_are_durable) {
+		what = "stores through mmap, fallocate, a truncate that makes a file longer, chmod, chown and times";
+		durable = "no write, truncate that makes a file shorter, setxattr or change in a directory that returned; ";
+	}
+
+	if (!w->fsync_is_durable)
+		(void)snprintf(buf, OUTPUT_WINDOW_TEXT,
+			       "no bound, not even fsync is durable: 'nobarrier' is in force, and a power cut may take all that "
+			       "the disk has in its own cache");
+	else if (w->ms == UINT64_MAX)
+		(void)snprintf(buf, OUTPUT_WINDOW_TEXT,
+			       "%s%s of %s, however old: the kernel does not write by itself what is old "
+			       "(vm.dirty_writeback_centisecs is 0)", durable, num_format_bytes(w->bytes, bytes), what);
+	else
+		(void)snprintf(buf, OUTPUT_WINDOW_TEXT, "%s%s%s, %s of %s%s", durable, w->speed_is_known ? "at most " : "",
+			       output_time(w->ms, time), num_format_bytes(w->bytes, bytes), what, w->speed_is_known ? "" :
+			       ", and longer by what a slow disk adds: 'wubi-profile measure' finds out");
 	return buf;
 }
 
@@ -94,14 +98,7 @@ void output_notes(const struct report *notes)
 
 void output_knobs_json(struct jsonout *parent, const struct profile_knobs *k)
 {
-	struct jsonout *object = jsonout_add_object(parent, "knobs");
-
-	jsonout_add_u64(object, "dirty_bytes", k->dirty_bytes);
-	jsonout_add_u64(object, "dirty_ratio", k->dirty_ratio);
-	jsonout_add_u64(object, "dirty_background_bytes", k->background_bytes);
-	jsonout_add_u64(object, "dirty_background_ratio", k->background_ratio);
-	jsonout_add_u64(object, "dirty_expire_centisecs", k->expire_cs);
-	jsonout_add_u64(object, "dirty_writeback_centisecs", k->writeback_cs);
+	profset_knobs_to_json(k, parent);
 }
 
 void output_mounts_json(struct jsonout *parent, const struct profset *s)
@@ -122,6 +119,7 @@ void output_window_json(struct jsonout *parent, const struct profile_window *w, 
 	struct jsonout *object = jsonout_add_object(parent, "window");
 
 	jsonout_add_bool(object, "calls_are_durable", w->calls_are_durable);
+	jsonout_add_bool(object, "fsync_is_durable", w->fsync_is_durable);
 	jsonout_add_u64(object, "ms", w->ms);
 	jsonout_add_u64(object, "bytes", w->bytes);
 	jsonout_add_bool(object, "speed_is_known", w->speed_is_known);

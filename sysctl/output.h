@@ -30,7 +30,7 @@ size_t output_knobs_set(const struct profile_knobs *k, struct output_knob ret[OU
 void output_knobs(const char *indent, const struct profile_knobs *k);
 
 /* "at most 6.2 s, 64.0 MiB of ...": what a power cut may cost. Returns buf. */
-#define OUTPUT_WINDOW_TEXT 320
+#define OUTPUT_WINDOW_TEXT 400
 const char *output_window(const struct profile_window *w, char buf[OUTPUT_WINDOW_TEXT]);
 
 /* On stderr. */

@@ -13,9 +13,15 @@ static const char *phase_profile(const struct profctl_status *s, enum profile_ph
 	return *s->choice.profile[p] ? s->choice.profile[p] : s->conf.phase[p];
 }
 
+/* Where no file system is ours there is no window to keep: nobody can tell what the others do. */
+static bool keeps(const struct profctl_status *s)
+{
+	return s->now.mount_count == 0 || s->window_is_kept;
+}
+
 static bool agrees(const struct profctl_status *s)
 {
-	return s->difference_count == 0 && !s->phase_is_stale && s->is_chosen;
+	return s->difference_count == 0 && !s->phase_is_stale && s->is_chosen && keeps(s);
 }
 
 /* Does the profile want mount options where there are none of ours? */
@@ -23,10 +29,6 @@ static bool lacks_mounts(const struct profctl_status *s)
 {
 	return s->now.mount_count == 0 && *s->expected->mount;
 }
-
-static const char *const no_mounts_text = "no file system is mounted from an image on a Windows volume: the profile's mount "
-					  "options do not apply, and what a power cut may cost depends on how each "
-					  "file system is mounted";
 
 static void add_phase_json(struct jsonout *root, const struct profctl_status *s)
 {
@@ -63,8 +65,7 @@ static int print_json(const struct profctl_status *s)
 		jsonout_add_string(item, "seen", s->differences[i].seen);
 		jsonout_add_string(item, "who", *s->differences[i].who ? s->differences[i].who : NULL);
 	}
-	if (lacks_mounts(s))
-		report_add(&notes, "not-an-image", "%s", no_mounts_text);
+	profctl_note_images(s->expected, &s->now, &notes);
 	output_notes_json(root, &notes);
 	return progout_json(root);
 }

@@ -18,9 +18,6 @@ int verb_run(const struct options *o); /* the command's own status, see wubi-pro
 /* Does what o->base.verb says; takes care of the signals before. */
 int verbs_run(const struct options *o);
 
-/* The profiles by the options: a file that is named has to be there. */
-int verb_read_conf(const struct options *o, struct conf *ret, struct err *e);
-
 /* What profctl is to work on, by the options; it borrows from them. */
 struct profctl_params verb_params(const struct options *o);
 

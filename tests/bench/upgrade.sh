@@ -4,10 +4,12 @@
 # an image, on the kernel of a user-mode Linux guest. A row a profile: seconds (median and spread), what is left to write at
 # the end, flushes of the disk. Prints ratios; asserts none. 'upgrade.sh guest PROFILE' is what runs in the guest.
 #   UPGRADE_ROUNDS    how often each (default 1)
+#   UPGRADE_FLUSH_MS  what a flush of the disk takes beside what it takes here, by dm-delay (default 0); a hard disk needs about 10
 #   UPGRADE_PROFILES  which (default: kernel, which sets nothing, safe, balanced, fast)
 set -u -o pipefail
 rounds=${UPGRADE_ROUNDS:-1}
 profiles=${UPGRADE_PROFILES:-kernel safe balanced fast}
+flush_ms=${UPGRADE_FLUSH_MS:-0}
 packages=50
 
 flushes() { # so many did the disk get
@@ -19,11 +21,16 @@ now_ms() {
 }
 
 in_guest() { # PROFILE
-	local root=/mnt/root start end synced before dir
+	local root=/mnt/root volume=/dev/ubda2 start end synced before dir
 	# shellcheck source=tests/vm/guest.sh
 	. "$WUBI_TOP/tests/vm/guest.sh"
 	load_module dm_mod || exit 1
-	"$WUBI_BUILD/wubi-disk" attach /dev/ubda2 --map "$WUBI_WORK/root.map" >/dev/null || exit 1
+	if [ "$flush_ms" -gt 0 ]; then
+		load_module dm_delay && dmsetup create slow --table "0 $(blockdev --getsz $volume) \
+			delay $volume 0 0 $volume 0 0 $volume 0 $flush_ms" && dmsetup mknodes slow || exit 1
+		volume=/dev/mapper/slow
+	fi
+	"$WUBI_BUILD/wubi-disk" attach $volume --map "$WUBI_WORK/root.map" >/dev/null || exit 1
 	mkdir -p $root && mount /dev/mapper/wubi-root $root || exit 1
 	for dir in proc sys dev run; do mount --rbind /$dir $root/$dir || exit 1; done
 	mkdir -p $root/mnt/repository && mount --bind "$WUBI_WORK/repository" $root/mnt/repository || exit 1
@@ -102,12 +109,13 @@ cp "$system/maps/root.map" "$work/"
 for ((round = 0; round < rounds; round++)); do
 	for profile in $profiles; do
 		cp --sparse=always "$system/disk" "$work/disk"
-		tests/vm/run.sh -v -m 1G -w "$work" -t 1800 -d "$work/disk" "$PWD/tests/bench/upgrade.sh" guest "$profile" >"$work/log" ||
+		tests/vm/run.sh -v -m 1G -w "$work" -t 3600 -e "UPGRADE_FLUSH_MS=$flush_ms" -d "$work/disk" "$PWD/tests/bench/upgrade.sh" guest "$profile" >"$work/log" ||
 			{ cat "$work/log"; exit 1; }
 	done
 done
 grep -h 'upgraded' "$work/log"
 base_ms=$(awk '$1 == "kernel" { print $2 }' "$work/measured" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
+[ "$flush_ms" = 0 ] || echo "a flush takes $flush_ms ms longer:"
 printf '%-10s %30s %6s %12s %9s\n' profile "apt upgrade, median of $rounds" ratio 'still to do' flushes
 for profile in $profiles; do
 	row "$profile"

@@ -197,7 +197,9 @@ bad() {
 }
 
 @test "F08 profile: what no remount takes goes to the command line of the system in the folder" {
-	cat >"$T/own.conf" <<-'END'
+	mkdir -p "$R/etc/wubi" "$R/usr/lib/systemd/system/sysinit.target.wants"
+	ln -s ../wubi-profile.service "$R/usr/lib/systemd/system/sysinit.target.wants/"
+	cat >"$R/etc/wubi/wubi.conf" <<-'END'
 		profile "journal" {
 			mount = "sync,data=journal"
 			dirty = "64MiB"
@@ -207,15 +209,45 @@ bad() {
 			loss = "0s"
 		}
 	END
-	wp set journal --root "$R" --conf "$T/own.conf"
+	wp set journal --root "$R"
 	status_is 0
-	eq "$(files)" './etc/default/grub.d/wubi.cfg ./etc/sysctl.d/90-wubi.conf ./etc/wubi/profile.conf '
+	eq "$(files)" './etc/default/grub.d/wubi.cfg ./etc/sysctl.d/90-wubi.conf ./etc/wubi/profile.conf ./etc/wubi/wubi.conf '
 	has "$(<"$R/etc/default/grub.d/wubi.cfg")" 'rootflags=data=journal'
 	lacks "$(grep -v '^#' "$R/etc/default/grub.d/wubi.cfg")" 'sync'
 	wp set safe --root "$R" --quiet
 	status_is 0
 	eq "$out$err" ''
 	absent "$R/etc/default/grub.d/wubi.cfg"
+}
+
+@test "profile: set does not take a profile that only another file has, for the name alone is kept" {
+	sed 's/sync/async/; s/loss .*/loss = "60s"/' <<<'profile "mine" { mount = "sync"
+		dirty = "64MiB"
+		background = "16MiB"
+		expire = "5s"
+		writeback = "1s"
+		loss = "0s"
+	}' >"$T/own.conf"
+	wp set mine --root "$R" --conf "$T/own.conf" --json
+	status_is 3
+	eq "$(json .reason)" conf-elsewhere
+	has "$err" "own.conf'.*'mine'.*$R/etc/wubi/wubi.conf"
+	eq "$(files)" ''
+	mkdir -p "$R/etc/wubi"
+	cp "$T/own.conf" "$R/etc/wubi/wubi.conf"
+	wp set mine --root "$R" --conf "$T/own.conf"
+	status_is 0
+}
+
+@test "profile: set tells when nothing puts the mount options in force at boot" {
+	wp set safe --root "$R" --json
+	eq "$(json '.notes[].reason')" not-at-boot
+	has "$err" "systemctl --root=$R enable wubi-profile.service"
+	mkdir -p "$R/etc/systemd/system/sysinit.target.wants"
+	ln -s /usr/lib/systemd/system/wubi-profile.service "$R/etc/systemd/system/sysinit.target.wants/"
+	wp set safe --root "$R" --json
+	eq "$(json '.notes | length')" 0
+	eq "$err" ''
 }
 
 @test "profile: a dry run writes nothing" {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slowshim_preload - a disk of a known speed: preloaded into linux.uml, it makes writes to one file as slow as SLOW_BYTES_PER_S, one
- * after the other. The guest's queue, scheduler and write throttling are above it and see a slow disk; a limit inside the guest
- * (blkio.throttle) would be above them.
+ * slowshim_preload - a disk of a known speed: preloaded into linux.uml, it makes writes to one file as slow as SLOW_BYTES_PER_S,
+ * one after the other. The guest's queue, scheduler and write throttling are above it and see a slow disk; a limit inside the
+ * guest (blkio.throttle) would be above them.
  *
  *   SLOW_FILE   that file
  */
@@ -44,21 +44,27 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
 }
 
-/* The kernel's only thread for the disk: no lock. It has no errno and no signals of its own: system calls without glibc's wrappers. */
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000U), (long)(ns % 1000000000U) };
+
+	/* time is what is made here; glibc's nanosleep() wants a thread of its own, which the caller is not */
+	(void)syscall(SYS_nanosleep, &t, NULL);
+}
+
+/* All disks of the guest have one thread: no lock. */
 ssize_t pwrite64(int fd, const void *buf, size_t n, off64_t off)
 {
 	ssize_t done = shim.pwrite64(fd, buf, n, off);
 	struct stat st;
-	uint64_t now;
+	uint64_t now, left;
 
 	if (shim.bytes_per_s == 0 || done <= 0 || fstat(fd, &st) != 0 || st.st_dev != shim.dev || st.st_ino != shim.ino)
 		return done;
 	now = now_ns();
 	shim.free_ns = (shim.free_ns > now ? shim.free_ns : now) + (uint64_t)done * 1000000000U / shim.bytes_per_s;
 	while (now < shim.free_ns) {
-		/* time is what is made here */
-		(void)syscall(SYS_nanosleep, &(struct timespec){ (time_t)((shim.free_ns - now) / 1000000000U), (long)((shim.free_ns - now) % 1000000000U) },
-			      NULL);
+		sleep_ns(shim.free_ns - now);
 		now = now_ns();
 	}
 	return done;

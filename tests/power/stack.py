@@ -78,7 +78,7 @@ def needs():
     """What is not there is a failure and not a skip: a claim about power cuts that nobody looked at is none."""
     missing = [tool for tool in ('linux.uml', 'mkntfs', 'ntfslabel', 'ntfscp', 'e2fsck', 'debugfs', 'dumpe2fs', 'dmsetup', 'ntfs-3g', 'losetup')
                if not shutil.which(tool)]
-    missing += [p for p in (os.path.join(BUILD, 'wubi-disk'), os.path.join(BUILD, 'tests', 'power', 'witness'), SLOW) if not os.path.exists(p)]
+    missing += [p for p in (os.path.join(BUILD, 'wubi-disk'), *(os.path.join(BUILD, 'tests', 'power', name) for name in ('witness', 'window')), SLOW) if not os.path.exists(p)]
     if missing:
         raise Failed('power cuts cannot be tested here, missing: ' + ', '.join(missing))
 

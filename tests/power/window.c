@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * window DIRTY_BYTES DIRTY_RATIO EXPIRE_CS WRITEBACK_CS MEMORY_BYTES SPEED OPTIONS: what 'wubi-profile status' would say that a power
- * cut may cost, by the same function: "durable|not MS BYTES".
+ * window DIRTY_BYTES DIRTY_RATIO EXPIRE_CS WRITEBACK_CS MEMORY_BYTES SPEED OPTIONS: what 'wubi-profile status' would say that a
+ * power cut may cost, by the same function: "durable|not MS BYTES".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@ int main(int argc, char **argv)
 {
 	struct profile_knobs k = { .background_ratio = 1 }; /* has no part in it */
 	struct profile_machine m = { .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	uint64_t *const values[] = { &k.dirty_bytes, &k.dirty_ratio, &k.expire_cs, &k.writeback_cs, &m.memory_bytes, &m.disk_bytes_per_s };
+	uint64_t *const values[] = { &k.dirty_bytes,  &k.dirty_ratio,  &k.expire_cs,
+				     &k.writeback_cs, &m.memory_bytes, &m.disk_bytes_per_s };
 	const int count = sizeof(values) / sizeof(values[0]);
 	struct profile_window w;
 	struct err e = ERR_INIT;

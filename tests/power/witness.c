@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * witness - writes records that can be recognised, and tells the outside which calls have returned. What it told and the disk after
- * a power cut are then compared by judge.py, which knows the same formats.
+ * witness - writes records that can be recognised, and tells the outside which calls have returned. What it told, and the disk
+ * after a power cut, are then compared by judge.py, which knows the same formats.
  *
  *   witness DIRECTORY --tell FILE [--mark DM-NAME] [--operations N] [--seed N] [--per-second N] [--burst BYTES --burst-at N]...
  *           [--fsyncs always|phases|never] [--lie]
@@ -46,7 +46,7 @@
 #define BULK_BYTES (64U << 10)
 #define TICK_MS 10
 #define PHASE_OPERATIONS 1000U /* of these ... */
-#define PHASE_FSYNCS 300U      /* ... so many come from programs that call fsync: what nobody syncs must get the time to be lost */
+#define PHASE_FSYNCS 300U      /* ... so many may call fsync: what nobody syncs must get the time to be lost */
 #define BURSTS_MAX 8U
 
 enum fsyncs { FSYNCS_PHASES, FSYNCS_ALWAYS, FSYNCS_NEVER };
@@ -93,6 +93,12 @@ static uint64_t now_ms(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void sleep_ms(uint64_t ms)
+{
+	/* time is what is measured */
+	(void)nanosleep(&(struct timespec){ (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 }, NULL);
 }
 
 /* splitmix64: the same operations for the same seed */
@@ -160,8 +166,7 @@ static void *tick(void *unused)
 {
 	(void)unused;
 	for (;;) {
-		/* time is what is measured */
-		(void)nanosleep(&(struct timespec){ .tv_nsec = TICK_MS * 1000000L }, NULL);
+		sleep_ms(TICK_MS);
 		tell_event('T', 0);
 	}
 	return NULL;
@@ -172,8 +177,8 @@ static void begin(const char *kind, const char *object, uint64_t off, uint64_t l
 	char line[160];
 
 	w.seq++;
-	(void)snprintf(line, sizeof(line), "B %u %" PRIu64 " %s %s %" PRIu64 " %" PRIu64 " %c\n", w.seq, now_ms(), kind, object, off, len,
-		       w.sync);
+	(void)snprintf(line, sizeof(line), "B %u %" PRIu64 " %s %s %" PRIu64 " %" PRIu64 " %c\n", w.seq, now_ms(), kind, object,
+		       off, len, w.sync);
 	(void)pthread_mutex_lock(&w.lock);
 	tell(line);
 	(void)pthread_mutex_unlock(&w.lock);
@@ -361,7 +366,9 @@ static void add_name(struct name *n)
 	(void)snprintf(n->path, sizeof(n->path), "d/%c.%u", kinds[kind][0], w.seq + 1);
 	n->is_dir = kind == 0;
 	begin(kinds[kind], n->path, 0, 0);
-	if (kind == 0 ? mkdir(n->path, 0755) : kind == 1 ? close(open_file(n->path, O_WRONLY | O_CREAT | O_EXCL)) : link("over", n->path))
+	if (kind == 0 ? mkdir(n->path, 0755) :
+	    kind == 1 ? close(open_file(n->path, O_WRONLY | O_CREAT | O_EXCL)) :
+			link("over", n->path))
 		die(n->path);
 	w.name_count++;
 }
@@ -462,9 +469,9 @@ static void run(void)
 	for (i = 0; i < par.operations; i++) {
 		due = par.per_second ? start + (uint64_t)i * 1000 / par.per_second : 0;
 		now = now_ms();
-		/* time is what is measured: the kernel's intervals have to go by while calls are made */
+		/* the kernel's intervals have to go by while calls are made */
 		if (due > now)
-			(void)nanosleep(&(struct timespec){ (time_t)((due - now) / 1000), (long)((due - now) % 1000) * 1000000 }, NULL);
+			sleep_ms(due - now);
 		else if (due) /* a call was blocked for long: the rest does not catch up */
 			start += now - due;
 		operation(i);
@@ -481,6 +488,11 @@ static unsigned long number(const char *text)
 		exit(2);
 	}
 	return value;
+}
+
+static enum fsyncs fsyncs_of(const char *text)
+{
+	return !strcmp(text, "always") ? FSYNCS_ALWAYS : !strcmp(text, "never") ? FSYNCS_NEVER : FSYNCS_PHASES;
 }
 
 static void parse(int argc, char **argv)
@@ -505,7 +517,7 @@ static void parse(int argc, char **argv)
 				exit(2);
 			par.burst_at[par.bursts++] = (unsigned)number(optarg);
 			break;
-		case 'f': par.fsyncs = !strcmp(optarg, "always") ? FSYNCS_ALWAYS : !strcmp(optarg, "never") ? FSYNCS_NEVER : FSYNCS_PHASES; break;
+		case 'f': par.fsyncs = fsyncs_of(optarg); break;
 		case 'l': par.lies = true; break;
 		default: exit(2);
 		}

@@ -52,12 +52,12 @@ static void fake_put(const char *name, const char *text)
 }
 
 /* What a knob had before it was opened to be written, which has made the file empty. */
-static char fake_values[KNOBS][32];
+static char fake_values[PROFILE_KNOBS][32];
 
 static char *fake_value(const char *name)
 {
-	for (int knob = 0; knob < KNOBS; knob++)
-		if (strcmp(table[knob].name, name) == 0)
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++)
+		if (strcmp(profile_knob_name(knob), name) == 0)
 			return fake_values[knob];
 	fail_msg("no knob '%s'", name);
 	return NULL;
@@ -71,11 +71,11 @@ static void fake_put_value(const char *name, const char *value)
 
 static void fake_put_knobs(const struct profile_knobs *k)
 {
-	for (int knob = 0; knob < KNOBS; knob++) {
+	for (int knob = 0; knob < PROFILE_KNOBS; knob++) {
 		char text[32];
 
-		(void)snprintf(text, sizeof(text), "%" PRIu64, value_of(k, knob));
-		fake_put_value(table[knob].name, text);
+		(void)snprintf(text, sizeof(text), "%" PRIu64, profile_knob_get(k, knob));
+		fake_put_value(profile_knob_name(knob), text);
 	}
 }
 
@@ -96,9 +96,9 @@ static ssize_t fake_write(int fd, const void *buf, size_t n)
 		fake_put_value(name, "77");
 		return (ssize_t)n;
 	}
-	for (int knob = DIRTY_BYTES; knob <= BACKGROUND_RATIO; knob++)
-		if (strcmp(table[knob].name, name) == 0)
-			fake_put_value(table[knob ^ 1].name, "0");
+	for (int knob = PROFILE_DIRTY_BYTES; knob <= PROFILE_BACKGROUND_RATIO; knob++)
+		if (strcmp(profile_knob_name(knob), name) == 0)
+			fake_put_value(profile_knob_name(knob ^ 1), "0");
 	(void)snprintf(fake_value(name), sizeof(fake_values[0]), "%.*s", (int)n - 1, (const char *)buf);
 	return write(fd, buf, n);
 }

@@ -103,6 +103,24 @@ static void test_F08_what_cannot_be_mounted_is_refused(void **state)
 	assert_int_equal(mountopts_check("data=journal,nodelalloc", NULL), 0);
 }
 
+/* Times that stay in memory for a day are no window of seconds; a synchronous mount does not promise them. */
+static void test_lazytime_takes_sync(void **state)
+{
+	static const char *const bad[] = { "lazytime", "lazytime,async", "async,commit=1,lazytime" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		struct err e = ERR_INIT;
+
+		if (mountopts_check(bad[i], &e) != -EINVAL)
+			fail_msg("'%s' is taken", bad[i]);
+		assert_text_has(e.text, "'lazytime'");
+		assert_text_has(e.text, "allowed is nolazytime, or lazytime with sync");
+	}
+	assert_int_equal(mountopts_check("lazytime,sync", NULL), 0);
+	assert_int_equal(mountopts_check("async,nolazytime", NULL), 0);
+}
+
 static void test_too_many_characters(void **state)
 {
 	char text[MOUNTOPTS_TEXT + 1];
@@ -120,7 +138,8 @@ static void test_allowed(void **state)
 	static const char *const good[] = {
 		"", "sync", "async", "commit=1", "commit=300",
 		"sync,commit=5,barrier,auto_da_alloc,delalloc,nolazytime,data=ordered",
-		"async,barrier=1,noauto_da_alloc,nodelalloc,lazytime,data=writeback,journal_async_commit",
+		"async,barrier=1,noauto_da_alloc,nodelalloc,nolazytime,data=writeback,journal_async_commit",
+		"sync,lazytime",
 	};
 	struct err e = ERR_INIT;
 
@@ -201,7 +220,7 @@ static void test_missing(void **state)
 		{ "auto_da_alloc,delalloc,nolazytime", "rw", "" },
 		{ "auto_da_alloc,delalloc,nolazytime", "rw,noauto_da_alloc,nodelalloc,lazytime",
 		  "auto_da_alloc,delalloc,nolazytime" },
-		{ "noauto_da_alloc,nodelalloc,lazytime", "lazytime,nodelalloc", "noauto_da_alloc" },
+		{ "noauto_da_alloc,nodelalloc,sync,lazytime", "sync,lazytime,nodelalloc", "noauto_da_alloc" },
 		{ "data=writeback,journal_async_commit", "rw,data=writeback", "journal_async_commit" },
 		{ "data=writeback,journal_async_commit", "rw,journal_checksum,journal_async_commit,data=writeback", "" },
 	};
@@ -215,6 +234,43 @@ static void test_missing(void **state)
 		if (strcmp(missing, rows[i][2]) != 0)
 			fail_msg("of '%s', '%s' lacks '%s'", rows[i][0], rows[i][1], missing);
 	}
+}
+
+/* Every profile promises fsync, also one that says nothing about barriers. */
+static void test_F08_wanted(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", "barrier" },
+		{ "sync", "sync,barrier" },
+		{ "barrier=1,sync", "barrier=1,sync" },
+		{ "data=writeback,commit=7", "commit=7,barrier" },
+	};
+	char wanted[MOUNTOPTS_TEXT] = "untouched";
+
+	(void)state;
+	assert_int_equal(mountopts_wanted("nobarrier", wanted, NULL), -EINVAL);
+	assert_string_equal(wanted, "untouched");
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		assert_int_equal(mountopts_wanted(rows[i][0], wanted, NULL), 0);
+		assert_string_equal(wanted, rows[i][1]);
+	}
+}
+
+static void test_about_the_same(void **state)
+{
+	(void)state;
+	assert_true(mountopts_is_about("rw,nobarrier", "barrier"));
+	assert_true(mountopts_is_about("commit=5", "commit=30"));
+	assert_true(mountopts_is_about("commit=5,lazytime", "lazytime"));
+	assert_false(mountopts_is_about("", "sync"));
+	assert_false(mountopts_is_about("rw,commit=5", "sync"));
+	assert_false(mountopts_is_about("noatime", "noatime"));
+	assert_true(mountopts_contradict("defaults,nobarrier", "sync,barrier"));
+	assert_true(mountopts_contradict("noatime,lazytime", "nolazytime"));
+	assert_true(mountopts_contradict("commit=30,errors=remount-ro", "async,commit=5"));
+	assert_false(mountopts_contradict("barrier=1,commit=5", "barrier,commit=5"));
+	assert_false(mountopts_contradict("defaults,commit=30", "sync"));
+	assert_false(mountopts_contradict("", "sync"));
 }
 
 static void test_back(void **state)
@@ -250,12 +306,15 @@ int main(void)
 		cmocka_unit_test(test_contradictions_are_refused),
 		cmocka_unit_test(test_no_profile_can_break_fsync),
 		cmocka_unit_test(test_F08_what_cannot_be_mounted_is_refused),
+		cmocka_unit_test(test_lazytime_takes_sync),
 		cmocka_unit_test(test_too_many_characters),
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_commit_as_shown),
 		cmocka_unit_test(test_sync_and_barriers_as_shown),
 		cmocka_unit_test(test_F08_split),
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_F08_wanted),
+		cmocka_unit_test(test_about_the_same),
 		cmocka_unit_test(test_back),
 	};
 

@@ -494,7 +494,7 @@ static void test_window(void **state)
 	profile_window(&k, &m, "rw,errors=remount-ro", &w);
 	assert_false(w.calls_are_durable);
 	assert_int_equal(w.ms, 15000 + 5000 + 2001 + 5000 + 2 * 2001); /* a rest of a millisecond is one */
-	/* the limit in memory, and what the disk took since the last flush: in the journal's interval, and while a commit waits */
+	/* the limit in memory, and what the disk took since its last flush */
 	assert_int_equal(w.bytes, 3 * 200000001ULL + 5 * m.disk_bytes_per_s);
 	assert_true(w.speed_is_known);
 	profile_window(&k, &m, "rw,sync,commit=1", &w);

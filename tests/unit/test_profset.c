@@ -96,6 +96,25 @@ static void test_plan(void **state)
 	assert_string_equal(planned("data=writeback,commit=7", NULL, "rw"), "commit=7");
 }
 
+/* No profile leaves fsync without its promise. */
+static void test_F08_plan_barrier(void **state)
+{
+	(void)state;
+	assert_string_equal(planned("async,commit=1", NULL, "rw,nobarrier"), "commit=1,barrier");
+	assert_string_equal(planned("sync,barrier=1", NULL, "rw,nobarrier"), "sync,barrier=1");
+	assert_string_equal(planned("", NULL, "rw,nobarrier"), "barrier");
+	assert_string_equal(planned("sync", "rw,nobarrier", "rw,sync,nobarrier"), "barrier");
+	assert_string_equal(planned("sync", "rw", "rw,nobarrier"), "sync,barrier");
+}
+
+/* What was in force before and no profile may have alone, comes back when a profile does not name it. */
+static void test_plan_lazytime(void **state)
+{
+	(void)state;
+	assert_string_equal(planned("async", "rw,lazytime", "rw"), "lazytime");
+	assert_string_equal(planned("async,nolazytime", "rw,lazytime", "rw"), "");
+}
+
 /* One profile after another is the same as the second alone. */
 static void test_plan_base(void **state)
 {
@@ -547,6 +566,8 @@ int main(void)
 		TEST(test_json_hostile),
 		TEST(test_json_too_much),
 		TEST(test_plan),
+		TEST(test_F08_plan_barrier),
+		TEST(test_plan_lazytime),
 		TEST(test_plan_base),
 		TEST(test_plan_other_mounts),
 		TEST(test_plan_back),

@@ -294,6 +294,37 @@ static void test_remove(void **state)
 	assert_int_equal(rmdir("d"), 0);
 }
 
+/* Of another system: absolute links and '..' lead to places of its own, also to such that are not there yet. */
+static void test_resolve(void **state)
+{
+	static const struct {
+		const char *path, *wanted;
+	} rows[] = {
+		{ "/etc/file", "/etc/file" }, { "/abs/file", "/etc/file" }, { "/up/file", "/etc/file" },
+		{ "/abs/../file", "/file" }, { "/../../file", "/file" }, { "/etc/./missing//file", "/etc/missing/file" },
+		{ "/etc/last", "/nowhere/file" },
+	};
+	char root[PATH_MAX], path[PATH_MAX], wanted[PATH_MAX + 32];
+
+	(void)state;
+	assert_non_null(getcwd(root, sizeof(root)));
+	assert_int_equal(mkdir("etc", 0700), 0);
+	assert_int_equal(symlink("/etc", "abs"), 0);
+	assert_int_equal(symlink("../../etc", "up"), 0);
+	assert_int_equal(symlink("/nowhere/file", "etc/last"), 0);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		assert_int_equal(textfile_resolve(root, rows[i].path, path), 0);
+		(void)snprintf(wanted, sizeof(wanted), "%s%s", root, rows[i].wanted);
+		assert_string_equal(path, wanted);
+	}
+	assert_int_equal(textfile_resolve("", "/abs/../file", path), 0);
+	assert_string_equal(path, "/abs/../file");
+	assert_int_equal(textfile_resolve(root, "/loop", path), -1);
+	assert_int_equal(errno, ELOOP);
+	assert_int_equal(unlink("loop") + unlink("etc/last") + unlink("up") + unlink("abs") + rmdir("etc"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_half_a_write),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_remove),
+		cmocka_unit_test(test_resolve),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, leave_folder);

@@ -88,7 +88,7 @@ static int keep_rules(const char *name, uint64_t old, uint64_t value)
 }
 
 /* What each knob has: the file of one that is being written is empty. */
-static uint64_t values[KNOBS];
+static uint64_t values[PROFILE_KNOBS];
 
 static ssize_t kernel_write(int fd, const void *buf, size_t n)
 {
@@ -104,7 +104,7 @@ static ssize_t kernel_write(int fd, const void *buf, size_t n)
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, path, sizeof(path) - 1) > 0);
 	name = strrchr(path, '/') + 1;
-	while (strcmp(table[knob].name, name) != 0)
+	while (strcmp(profile_knob_name(knob), name) != 0)
 		knob++;
 	(void)snprintf(log_text + strlen(log_text), sizeof(log_text) - strlen(log_text), "%s=%" PRIu64 " ", name, value);
 	if (is_plain) {
@@ -117,17 +117,17 @@ static ssize_t kernel_write(int fd, const void *buf, size_t n)
 		return -1;
 	}
 	put_value(name, ignored && strcmp(ignored, name) == 0 ? values[knob] : value);
-	for (int i = 0; i < KNOBS; i++)
-		values[i] = get_value(table[i].name);
+	for (int i = 0; i < PROFILE_KNOBS; i++)
+		values[i] = get_value(profile_knob_name(i));
 	bad_moments += background_now() >= limit_now();
 	return (ssize_t)n;
 }
 
 static void put_all(const struct profile_knobs *k)
 {
-	for (int i = 0; i < KNOBS; i++) {
-		values[i] = value_of(k, i);
-		put_value(table[i].name, values[i]);
+	for (int i = 0; i < PROFILE_KNOBS; i++) {
+		values[i] = profile_knob_get(k, i);
+		put_value(profile_knob_name(i), values[i]);
 	}
 	log_text[0] = '\0';
 	refused = ignored = NULL;
@@ -149,8 +149,8 @@ static int tear_down(void **state)
 	char path[PATH_MAX];
 
 	(void)state;
-	for (int i = 0; i < KNOBS; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, table[i].name);
+	for (int i = 0; i < PROFILE_KNOBS; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, profile_knob_name(i));
 		(void)unlink(path);
 	}
 	return rmdir(folder);
@@ -166,13 +166,13 @@ static void assert_is(const struct profile_knobs *wanted)
 
 	if (vmknobs_read(&now, &e))
 		fail_msg("%s", e.text);
-	for (int i = 0; i < KNOBS; i++)
-		assert_int_equal(value_of(&now, i), value_of(wanted, i));
+	for (int i = 0; i < PROFILE_KNOBS; i++)
+		assert_int_equal(profile_knob_get(&now, i), profile_knob_get(wanted, i));
 }
 
 static void test_bad_values_are_no_numbers(void **state)
 {
-	static const char *const texts[] = { "-1\n", "", "\n", "5 6\n", "0x10\n", "99999999999999999999\n" };
+	static const char *const texts[] = { "-\n", "--1\n", "-1x\n", "", "\n", "5 6\n", "0x10\n", "99999999999999999999\n" };
 	struct profile_knobs k = { .dirty_bytes = 7 };
 	char path[PATH_MAX];
 
@@ -192,6 +192,34 @@ static void test_bad_values_are_no_numbers(void **state)
 	}
 	assert_int_equal(k.dirty_bytes, 7);
 	assert_string_equal(log_text, "");
+}
+
+static void put_text(const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* The kernel takes it for the one interval, and then never writes because something is old: as with 0. */
+static void test_a_negative_interval_is_never(void **state)
+{
+	struct profile_knobs k = { .writeback_cs = 7 };
+
+	(void)state;
+	put_all(&defaults);
+	put_text("dirty_writeback_centisecs", "-1\n");
+	assert_int_equal(vmknobs_read(&k, NULL), 0);
+	assert_int_equal(k.writeback_cs, 0);
+	assert_int_equal(vmknobs_write(&safe, NULL), 0);
+	assert_is(&safe);
+	put_text("dirty_expire_centisecs", "-1\n");
+	assert_int_equal(vmknobs_read(&k, NULL), -EINVAL);
 }
 
 static void test_both_of_a_pair_are_refused(void **state)
@@ -248,8 +276,8 @@ static void test_no_right_is_told(void **state)
 	assert_int_equal(chmod(path, 0444), 0);
 	assert_int_equal(chmod(folder, 0755), 0);
 	if (geteuid() == 0) { /* whom a mode does not stop */
-		for (int i = 0; i < DIRTY_RATIO; i++)
-			give_away(table[i].name);
+		for (int i = 0; i < PROFILE_DIRTY_RATIO; i++)
+			give_away(profile_knob_name(i));
 		assert_int_equal(seteuid(NOBODY), 0);
 		code = vmknobs_check_writable(&e);
 		assert_int_equal(seteuid(0), 0);
@@ -375,21 +403,22 @@ static void test_only_what_differs(void **state)
 static void test_each_refusal_ends_it(void **state)
 {
 	(void)state;
-	for (int i = 0; i < KNOBS; i++) {
+	for (int i = 0; i < PROFILE_KNOBS; i++) {
 		static const struct profile_knobs mixed = { 64 * MIB, 0, 0, 1, 500, 100 };
-		const struct profile_knobs *from = i == DIRTY_RATIO ? &safe : &defaults;
-		const struct profile_knobs *to = i == BACKGROUND_RATIO ? &mixed : i == DIRTY_RATIO ? &defaults : &safe;
+		const struct profile_knobs *from = i == PROFILE_DIRTY_RATIO ? &safe : &defaults;
+		const struct profile_knobs *to = i == PROFILE_BACKGROUND_RATIO ? &mixed :
+						 i == PROFILE_DIRTY_RATIO ? &defaults : &safe;
 		struct err e = ERR_INIT;
 		char number[32], *last;
 
 		put_all(from);
-		refused = table[i].name;
+		refused = profile_knob_name(i);
 		assert_int_equal(vmknobs_write(to, &e), -EINVAL);
-		assert_text_has(e.text, table[i].name);
+		assert_text_has(e.text, profile_knob_name(i));
 		(void)snprintf(number, sizeof(number), "%" PRIu64,
-			       i == BACKGROUND_BYTES ? (uint64_t)sysconf(_SC_PAGESIZE) : value_of(to, i));
+			       i == PROFILE_BACKGROUND_BYTES ? (uint64_t)sysconf(_SC_PAGESIZE) : profile_knob_get(to, i));
 		assert_text_has(e.text, number);
-		last = strstr(log_text, table[i].name);
+		last = strstr(log_text, profile_knob_name(i));
 		assert_non_null(last);
 		assert_int_equal(strcspn(last, " ") + 1, strlen(last)); /* nothing was written after it */
 	}
@@ -410,15 +439,15 @@ static void test_too_small_is_the_kernels_word(void **state)
 static void test_what_did_not_stick_is_seen(void **state)
 {
 	(void)state;
-	for (int i = 0; i < KNOBS; i++) {
-		const struct profile_knobs *from = i == DIRTY_RATIO || i == BACKGROUND_RATIO ? &safe : &defaults;
+	for (int i = 0; i < PROFILE_KNOBS; i++) {
+		const struct profile_knobs *from = i == PROFILE_DIRTY_RATIO || i == PROFILE_BACKGROUND_RATIO ? &safe : &defaults;
 		const struct profile_knobs *to = from == &safe ? &defaults : &safe;
 		struct err e = ERR_INIT;
 
 		put_all(from);
-		ignored = table[i].name;
+		ignored = profile_knob_name(i);
 		assert_int_equal(vmknobs_write(to, &e), -EIO);
-		assert_text_has(e.text, table[i].name);
+		assert_text_has(e.text, profile_knob_name(i));
 	}
 	put_all(&defaults);
 	is_plain = true; /* the other member of a pair stays */
@@ -440,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_values_are_no_numbers),
+		cmocka_unit_test(test_a_negative_interval_is_never),
 		cmocka_unit_test(test_both_of_a_pair_are_refused),
 		cmocka_unit_test(test_a_missing_knob_is_named),
 		cmocka_unit_test(test_no_right_is_told),

@@ -12,6 +12,7 @@ sysctl=/etc/sysctl.d/90-wubi.conf
 grub=/etc/default/grub.d/wubi.cfg
 saved=/var/lib/wubi/saved.json
 phase=/run/wubi/phase.json
+pending=/var/lib/wubi/grub.pending
 knobs='dirty_bytes dirty_ratio dirty_background_bytes dirty_background_ratio dirty_expire_centisecs dirty_writeback_centisecs'
 
 # root_from MOUNT-ARGUMENT...: '/' of the system; what is in it stays from one to the next.
@@ -112,7 +113,7 @@ lacks_option() {
 
 no_files() { # WHAT: none of ours is left
 	local file left=''
-	for file in $choice $sysctl $grub $saved $phase; do
+	for file in $choice $sysctl $grub $saved $phase $pending; do
 		[ ! -e "$root$file" ] || left="$left $file"
 	done
 	check_equal "$1: no file of ours is left" '' "$left"

@@ -6,7 +6,8 @@
 #
 # vm-setup: truncate -s 400M v.img
 # vm-setup: mkntfs -F -Q -q -c 4096 -p 2048 -H 255 -S 63 v.img
-# vm-options: -d v.img -m 512M -t 600
+# vm-setup: truncate -s 64M plain.img
+# vm-options: -d v.img -d plain.img -m 512M -t 600
 
 . "$(dirname "$0")/guest.sh"
 . "$(dirname "$0")/lib_profile.sh"
@@ -146,6 +147,43 @@ interrupted() {
 	done
 }
 
+# A terminal's own: ^C comes from the kernel to both, and is not sent on once more; what somebody sends to wubi-profile alone is.
+begin_in_terminal() {
+	rm -f /run/got /run/keys
+	mkfifo /run/keys
+	exec 4<>/run/keys
+	script -qec "exec chroot $root env --default-signal=INT,QUIT -u WUBI_WORK PATH=/opt/bin:/usr/bin:/bin $profile run -- waits" \
+		/dev/null <&4 >/run/run.out 2>&1 &
+	waiter=$!
+	read -r command </run/in
+	runner=$(sed 's/.*"pid":\([0-9]*\).*/\1/' $root$phase)
+}
+
+got() { # SIGNALS
+	[ "$(tr '\n' ' ' 2>/dev/null </run/got)" = "$1 " ]
+}
+
+in_terminal() {
+	mount -t devpts devpts /dev/pts
+	begin_in_terminal
+	check_equal 'in a terminal: the command is in the foreground' "$(awk '{ print $8 }' "/proc/$runner/stat")" \
+		"$(awk '{ print $5 }' "/proc/$command/stat")"
+	printf '\003' >&4
+	check '^C: restored at once' wait_for test ! -e $root$phase
+	state_is '^C: restored at once' "$safe"
+	check '^C: the command runs on' kill -0 "$command"
+	check '^C: the command got it' wait_for got INT
+	kill -TERM "$runner"
+	check '^C, and a signal to wubi-profile alone: the command got each once' wait_for got 'INT TERM'
+	ended '^C' 4
+	says '^C: says so' 'interrupted'
+	is_safe '^C'
+	begin_in_terminal
+	ended 'in a terminal, and nothing is typed' 7 7
+	is_safe 'in a terminal, and nothing is typed'
+	exec 4>&-
+}
+
 # ---- one at a time ----
 
 alone() {
@@ -272,6 +310,115 @@ on_disk() {
 	check 'F13 it is on the disk, too' is_on_disk d/new
 }
 
+# By direct I/O: is the first block of a file on the plain ext4 on its disk?
+is_on_plain() { # FILE
+	local block size
+	block=$(filefrag -v "$1" | sed -n 's/^ *0: *0\.\. *[0-9]*: *\([0-9]*\)\.\..*/\1/p')
+	size=$(stat -f -c %S "$1")
+	[ -n "$block" ] && dd if=/dev/ubdb iflag=direct bs="$size" skip="$block" count=1 status=none | cmp -n "$size" - "$1"
+}
+
+# What is not ours, and not '/': written as well, and not held against the command that unmounts it. With a profile that stays the
+# same: the kernel begins to write everything when dirty_writeback_centisecs changes.
+elsewhere() {
+	wp set fast --quiet
+	mkfs.ext4 -q -F /dev/ubdb || fail 'mkfs.ext4'
+	mkdir -p $root/mnt/plain $root/mnt/later
+	mount -o commit=300 /dev/ubdb $root/mnt/plain
+	check 'elsewhere: run writes a file' wp run -- dd if=/dev/urandom of=/mnt/plain/new bs=64k count=1 status=none
+	check 'elsewhere: when it is done the file is on the disk' is_on_plain $root/mnt/plain/new
+	check 'elsewhere: the command can unmount it' wp run -- umount /mnt/plain
+	check 'elsewhere: what the command mounts' wp run -- \
+		sh -c 'mount -o commit=300 /dev/ubdb /mnt/later && cp /mnt/later/new /mnt/later/two'
+	check 'elsewhere: what the command mounts is written' is_on_plain $root/mnt/later/two
+	check 'elsewhere: what it covers' wp run -- sh -c 'cp /mnt/later/new /mnt/later/three && mount -t tmpfs tmpfs /mnt/later'
+	umount $root/mnt/later
+	check 'elsewhere: what it covers is written' is_on_plain $root/mnt/later/three
+	umount $root/mnt/later
+	wp set safe --quiet
+	is_safe 'elsewhere'
+}
+
+# ---- F08: what no profile may change, and what all of them have to ----
+
+# An image that is mounted read-only stays so, whatever is done, and nothing is written to it.
+read_only() {
+	local sum verb
+	umount $root/home
+	mount -o ro /dev/mapper/wubi-home $root/home
+	sum=$(checksum /dev/mapper/wubi-home)
+	for verb in 'set fast --dry-run' 'set fast' 'set balanced' apply 'run -- true' reset 'set safe'; do
+		# shellcheck disable=SC2086 # words
+		check "read-only, $verb" wp $verb --quiet
+		check "read-only, $verb: it still is" has_option /home ro
+		check_equal "read-only, $verb: nothing was written" "$sum" "$(checksum /dev/mapper/wubi-home)"
+	done
+	umount $root/home
+	mount -o commit=30,sync /dev/mapper/wubi-home $root/home
+}
+
+# Without barriers no profile keeps what it promises: told, put in force by set, and put back by reset.
+no_barriers() {
+	wp reset --quiet
+	mount -o remount,nobarrier $root/home
+	check 'nobarrier: it is in force' has_option /home nobarrier
+	wp set balanced --quiet
+	check 'nobarrier: set puts barriers in force' lacks_option /home nobarrier
+	status_says 'nobarrier, and set' 0 '"fsync_is_durable": *true' '"kept": *true'
+	mount -o remount,nobarrier $root/home
+	status_says 'nobarrier since then' 1 '"what": *"mount /home",.*"wanted": *"barrier"' '"fsync_is_durable": *false' '"kept": *false'
+	check_status 'nobarrier since then, in words' 1 wp status
+	says 'nobarrier since then, in words' 'not even fsync is durable'
+	echo "/dev/mapper/wubi-home /home ext4 defaults,nobarrier 0 0" >$root/etc/fstab
+	status_says 'nobarrier by fstab' 1 '/etc/fstab:1,'
+	rm $root/etc/fstab
+	wp reset --quiet
+	check 'nobarrier: reset puts back what was' has_option /home nobarrier
+	mount -o remount,barrier,sync,commit=30 $root/home
+	wp set safe --quiet
+	look
+	safe=$state
+}
+
+# An interval of -1 means never, as 0 does: no reason to tell nothing, and set puts it right.
+never() {
+	wp reset --quiet
+	look
+	before=$state
+	echo -1 >/proc/sys/vm/dirty_writeback_centisecs
+	check_status 'an interval of -1: status' 1 wp status
+	says 'an interval of -1: there is no bound' 'however old'
+	check 'an interval of -1: set' wp set safe --quiet
+	is_safe 'an interval of -1: set'
+	check 'an interval of -1: reset' wp reset --quiet
+	check_equal 'an interval of -1: reset: never again' 0 "$(cat /proc/sys/vm/dirty_writeback_centisecs)"
+	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
+	state_is 'an interval of -1: and as before' "$before"
+	wp set safe --quiet
+}
+
+# All is in force, and yet nobody can tell whether the promise is kept: the disk's speed is not known.
+not_kept() {
+	rm -f $root/var/lib/wubi/speed.json
+	cat >$root/etc/wubi/wubi.conf <<-'EOS'
+		profile "own" {
+			mount = "async,commit=1"
+			dirty = "64MiB"
+			background = "16MiB"
+			expire = "2s"
+			writeback = "1s"
+			loss = "10s"
+		}
+	EOS
+	check 'not kept: set' wp set own --quiet
+	status_says 'not kept, as far as is known' 1 '"kept": *false' '"differences": *\[\]'
+	rm $root/etc/wubi/wubi.conf
+	wp set safe --quiet
+	is_safe 'not kept'
+}
+
+# ---- F13: the disk fails ----
+
 # The disk fails where an old file lies, and nowhere else.
 break_disk() {
 	local size
@@ -345,12 +492,18 @@ fails
 chosen
 meddled
 interrupted
+in_terminal
 alone
 killed
 killed_unchosen
 other_times
 damaged
 on_disk
+elsewhere
+read_only
+no_barriers
+never
+not_kept
 broken_disk
 mounted_meanwhile
 other_root

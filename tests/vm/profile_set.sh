@@ -152,10 +152,23 @@ others() {
 	status_says 'F04 a later file, not read yet' 1 '/etc/sysctl.d/99-x.conf:1' 'vm.dirty_ratio = 40'
 	echo 40 >/proc/sys/vm/dirty_ratio
 	status_says 'F04 a later file with the other member' 1 '"seen": *"vm.dirty_ratio = 40"' '/etc/sysctl.d/99-x.conf:1'
-	check 'F04 apply puts it right' wp apply --quiet
-	knobs_are 'F04 apply' 67108864 16777216 500 100
+	echo 4711 >/proc/sys/vm/dirty_expire_centisecs
+	in_root mount -o remount,async /home
+	check_status 'F04 apply: the later file is left alone' 0 wp apply --json
+	says 'F04 apply: a note' '"later-file".*vm.dirty_ratio = 40.*/etc/sysctl.d/99-x.conf:1'
+	values
+	check_equal 'F04 apply: the rest is put right' '0 40 16777216 0 500 100' "$values"
+	check 'F04 apply: mount options are always put right' has_option /home sync
+	check_equal 'F04 apply: our own file has the profile' 'vm.dirty_bytes = 67108864' "$(grep '^vm.dirty_.*y' $root$sysctl | head -n 1)"
+	status_says 'F04 after apply: the later file is named' 1 '"seen": *"vm.dirty_ratio = 40"' '/etc/sysctl.d/99-x.conf:1'
+	check_status 'F04 set: for now' 0 wp set safe --json
+	says 'F04 set: a note' '"later-file".*/etc/sysctl.d/99-x.conf:1'
+	knobs_are 'F04 set' 67108864 16777216 500 100
 	rm $root/etc/sysctl.d/99-x.conf
 	status_says 'F04 without the file' 0
+	echo 41 >/proc/sys/vm/dirty_ratio
+	check 'F04 without the file: apply puts it right' wp apply --quiet
+	knobs_are 'F04 without the file: apply' 67108864 16777216 500 100
 	echo 9000000 >/proc/sys/vm/dirty_background_bytes
 	status_says 'F04 by hand' 1 '"what": *"vm.dirty_background_bytes"' '"seen": *"9000000"' 'another program or by hand'
 	check 'F04 by hand: set again' wp set safe --quiet
@@ -180,6 +193,56 @@ ignored() {
 	wp reset --quiet
 }
 
+# ---- two at a time ----
+
+waits() { # PROCESS: it has opened the lock, which another one holds
+	local fd
+	for fd in "/proc/$1/fd"/*; do
+		[[ $(readlink "$fd") != */run/wubi/profile.lock ]] || return 0
+	done
+	return 1
+}
+
+# What one of them chose is there for the other one, whichever is first.
+two_at_a_time() {
+	local first second held
+	mkdir -p /run/wubi
+	exec {held}>/run/wubi/profile.lock
+	flock "$held"
+	(exec {held}>&-; exec chroot $root "$profile" set balanced --phase iso-copy --quiet) &
+	first=$!
+	(exec {held}>&-; exec chroot $root "$profile" set safe --quiet) &
+	second=$!
+	check 'two at a time: the first waits' wait_for waits $first
+	check 'two at a time: the second waits' wait_for waits $second
+	check 'two at a time: neither has chosen' test ! -e $root$choice
+	exec {held}>&-
+	check 'two at a time: the first' wait $first
+	check 'two at a time: the second' wait $second
+	check_equal 'two at a time: both are kept' 'iso-copy = balanced normal = safe' \
+		"$(grep -v '^#' $root$choice | sort | tr '\n' ' ' | sed 's/ $//')"
+	# and an apply does not bring back what a reset that it waited for has removed
+	exec {held}>/run/wubi/profile.lock
+	flock "$held"
+	(exec {held}>&-; exec chroot $root "$profile" apply --quiet) &
+	first=$!
+	check 'apply waits' wait_for waits $first
+	mv $root$choice $root$choice.away
+	exec {held}>&-
+	check 'apply has waited' wait $first
+	check 'apply has completed the reset' lacks_option /home sync
+	no_files 'apply has waited'
+	rm $root$choice.away
+}
+
+unreadable_folder() {
+	rm -rf /run/wubi
+	(umask 077 && wp set safe --quiet)
+	check_equal '/run/wubi is open to all, whatever the umask is' 755 "$(stat -c %a /run/wubi)"
+	check_status 'without root: status after that' 0 in_root setpriv --reuid=65534 --clear-groups "$profile" status
+	wp reset --quiet
+}
+
 # ---- F08: what no remount takes ----
 
 reboot_with() { # OPTIONS: of '/', as rootflags= does it
@@ -197,6 +260,27 @@ fake_update_grub() { # STATUS
 	rm -f /run/grub.log
 }
 
+# A kill while update-grub runs: it is run again, though the file is as it should be.
+grub_cut_short() {
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nkill -KILL $PPID\n' >$root/opt/bin/update-grub
+	check_status 'F08 killed in update-grub' 137 wp set wb
+	check 'F08 killed in update-grub: it is due' test -e $root$pending
+	fake_update_grub 1
+	check_status 'F08 it is due and fails' 1 wp set wb
+	says 'F08 it is due and fails: the remedy' "update-grub.*status 1.*run 'update-grub'"
+	check 'F08 it is due and fails: it stays due' test -e $root$pending
+	fake_update_grub 0
+	check_status 'F08 it is due: not at boot' 0 wp apply --json
+	says 'F08 it is due: not at boot, but a note' '"grub-pending"'
+	check 'F08 it is due: not at boot' test ! -e /run/grub.log
+	check_status 'F08 it is due: set' 0 wp set wb --json
+	says 'F08 it is due: set' '"status": *"done"'
+	check 'F08 it is due: then no more' test ! -e $root$pending
+	check 'F08 reset after that' wp reset --quiet
+	check_equal 'F08 reset after that: GRUB is told' 'grub:' "$(tail -n 1 /run/grub.log)"
+}
+
 first_mount_only() {
 	local before
 	look
@@ -206,10 +290,13 @@ first_mount_only() {
 	check_status 'F08 update-grub fails' 1 wp set wb
 	says 'F08 update-grub fails: named' 'update-grub.*status 1'
 	state_is 'F08 update-grub fails: all is as it was' "$before"
+	check 'F08 update-grub fails: it is due' test -e $root$pending
+	rm $root$pending
 	no_files 'F08 update-grub fails'
 	fake_update_grub 0
 	check_status 'F08 set' 0 wp set wb --json
 	says 'F08 set: a note' '"after-reboot".*data=writeback'
+	says 'F08 set: a note for the other mount' "\"first-mount-only\".*'/home'.*data=writeback.*fstab"
 	check 'F08 what a remount takes is in force' has_option / commit=9
 	check 'F08 data= is not remounted' lacks_option / data=writeback
 	check_equal 'F08 GRUB is told' 'grub: rootflags=data=writeback' "$(cat /run/grub.log)"
@@ -223,6 +310,7 @@ first_mount_only() {
 	status_says 'F08 data=writeback is still there' 1 '"wanted": *"data=ordered"' 'the next boot'
 	check_status 'F08 reset' 0 wp reset --json
 	says 'F08 reset: a note' '"after-reboot".*data=ordered'
+	grub_cut_short
 	reboot_with rw
 	state_is 'F08 in the end all is as it was' "$before"
 	no_files 'F08'
@@ -316,6 +404,9 @@ other_root() {
 	says 'no image: a note' '"not-an-image"'
 	knobs_are 'no image: the knobs' 67108864 16777216 500 100
 	status_says 'no image' 0 '"differences": *\[\]' '"mounts": *\[\]' '"not-an-image"' '"calls_are_durable": *false'
+	check_status 'no image: the speed of memory is not measured' 1 wp set fast
+	says 'no image: the speed of memory is not measured' "'fast'.*bytes or per cent"
+	status_says 'no image: what was in force is' 0 '"profile": *"safe"'
 	check_status 'no image: the note is on standard error' 0 wp set safe --quiet
 	says 'no image: the note is on standard error' 'not in an image|no ext4 in an image|left out'
 	my_profile wb 'data=writeback' | conf
@@ -323,6 +414,12 @@ other_root() {
 	check 'no image: no rootflags' test ! -e $root$grub
 	check 'no image: reset' wp reset --quiet
 	state_is 'no image: all is as it was' "$before"
+	mount -o commit=30 /dev/mapper/wubi-home $root/home
+	check_status 'no image but /home' 0 wp set safe --json
+	says 'no image but /home: the note' "\"not-an-image\".*are for '/home', and not for '/'"
+	check 'no image but /home: it is so' has_option /home sync
+	check 'no image but /home: reset' wp reset --quiet
+	umount $root/home
 	no_files 'no image'
 }
 
@@ -335,6 +432,8 @@ dry_run
 bad_conf
 others
 ignored
+two_at_a_time
+unreadable_folder
 first_mount_only
 refused_by_kernel
 no_right

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # mountfs: options of a mounted ext4 are changed, and only those (case F08): neither the other options, nor the flags of its
-# two mounts.
+# two mounts, nor whether it is read-only.
 #
 # vm-setup: truncate -s 64M ext4.img other.img
 # vm-options: -d ext4.img -d other.img
@@ -70,6 +70,25 @@ supers() {
 	umount /run/m
 }
 
+# What is mounted read-only stays so, and nothing is written to its disk; a read-only mount of what is not is no reason to make it so.
+read_only() {
+	local sum options
+	umount "/run/with space"
+	mount -o ro,errors=remount-ro /dev/ubdb "/run/with space"
+	sum=$(checksum /dev/ubdb)
+	for options in '' commit=9 sync,barrier '' async,commit=5; do
+		check "read-only, '$options'" "$driver" reconfigure "/run/with space" "$options"
+		check "read-only, '$options': it still is" grep -q '/run/with.*space ro,.* - ext4 /dev/ubdb ro,' /proc/self/mountinfo
+		check_equal "read-only, '$options': nothing was written" "$sum" "$(checksum /dev/ubdb)"
+	done
+	umount "/run/with space"
+	mount /dev/ubdb "/run/with space"
+	mount -o remount,bind,ro "/run/with space"
+	check 'a read-only mount of one that is not' "$driver" reconfigure "/run/with space" commit=9
+	check 'a read-only mount of one that is not: both stay' \
+		grep -q '/run/with.*space ro,.* - ext4 /dev/ubdb rw,commit=9' /proc/self/mountinfo
+}
+
 mkdir -p /run/m /run/n '/run/with space'
 mkfs.ext4 -q -F /dev/ubda || fail 'mkfs.ext4'
 mkfs.ext4 -q -F /dev/ubdb || fail 'mkfs.ext4'
@@ -81,4 +100,5 @@ refusals
 changes
 places
 supers
+read_only
 finish

@@ -23,19 +23,24 @@ give_up() {
 	exit 1
 }
 
+# dmsetup makes no node here: there is no udev.
+make_device() { # NAME, table on standard input
+	dmsetup create "$1" || give_up "cannot make the device '$1'"
+	dmsetup mknodes "$1" || give_up "no node for the device '$1'"
+}
+
 log_writes() {
 	[ -b /dev/ubdb ] || return 0
 	load_module dm_log_writes || give_up 'no dm-log-writes'
 	below=/dev/mapper/power
-	dmsetup create power --table "0 $(blockdev --getsz $volume) log-writes $volume /dev/ubdb" && dmsetup mknodes power ||
-		give_up "no log"
+	make_device power <<<"0 $(blockdev --getsz $volume) log-writes $volume /dev/ubdb"
 	marks=(--mark power)
 }
 
 # The device with the image; $image is its name.
 stack_wubi() {
 	if [ "$fault" = shift ]; then
-		sed "s|DEVICE|$below|" "$WUBI_WORK/table" | dmsetup create wubi-root && dmsetup mknodes wubi-root || give_up 'no device by the wrong map'
+		make_device wubi-root <<<"$(sed "s|DEVICE|$below|" "$WUBI_WORK/table")"
 	else
 		"$WUBI_BUILD/wubi-disk" attach $below --map "$WUBI_WORK/root.map" || give_up 'attach failed'
 	fi
