@@ -57,7 +57,7 @@ ssize_t pwrite64(int fd, const void *buf, size_t n, off64_t off)
 {
 	ssize_t done = shim.pwrite64(fd, buf, n, off);
 	struct stat st;
-	uint64_t now, left;
+	uint64_t now;
 
 	if (shim.bytes_per_s == 0 || done <= 0 || fstat(fd, &st) != 0 || st.st_dev != shim.dev || st.st_ino != shim.ino)
 		return done;
