@@ -436,17 +436,19 @@ echo 'vm.dirty_ratio = 30' >/etc/sysctl.d/95-other.conf
 
 
 SLOW_DISK = '''
-copy() { # how much is only in memory, in MiB, when a copy of 400 MiB says that it is done
-	dd if=/dev/zero of=/copied bs=1M count=400 status=none
+copy() { # how much is only in memory, in MiB, when a copy of 200 MiB says that it is done
+	dd if=/dev/zero of=/copied bs=1M count=200 status=none
 	awk '/^(Dirty|Writeback):/ { kib += $2 } END { print int(kib / 1024) }' /proc/meminfo
 	rm /copied && sync
 }
+mount -o remount,async /
+sysctl -q -w vm.dirty_ratio=20 vm.dirty_background_ratio=10 vm.dirty_expire_centisecs=3000 vm.dirty_writeback_centisecs=500
 sync
 left=$(copy)
-check "the kernel's defaults: $left MiB are not on the disk yet" test "$left" -gt 300
+check "the kernel's defaults: $left MiB are not on the disk yet" test "$left" -gt 150
 check 'wubi-profile set fast' wubi-profile set fast
 limit=$(($(cat /proc/sys/vm/dirty_bytes) >> 20))
-check "the limit is $limit MiB: 8 s of this disk" test "$limit" -gt 100 -a "$limit" -lt 250
+check "the limit is $limit MiB: 4 s of this disk" test "$limit" -gt 50 -a "$limit" -lt 130
 left=$(copy)
 check "fast: $left MiB" test "$left" -le $((limit + 16))
 '''
