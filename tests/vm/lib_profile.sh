@@ -56,6 +56,17 @@ attach_image() { # VOLUME NAME
 	"$disk" attach "$1" --map "/run/$2.map" --quiet
 }
 
+# root_and_home VOLUME: a system whose / and /home are in images, with a mount option that no profile has.
+root_and_home() {
+	check 'make root' make_image "$1" root 190M
+	check 'make home' make_image "$1" home 32M
+	check 'attach root' attach_image "$1" root
+	check 'attach home' attach_image "$1" home
+	check 'the system' root_from /dev/mapper/wubi-root
+	check 'its home' mount -o commit=30 /dev/mapper/wubi-home $root/home
+	mkdir -p $root/etc/default/grub.d $root/etc/sysctl.d
+}
+
 # start_state DIRTY BACKGROUND EXPIRE WRITEBACK: each of the first two NAME=VALUE of one member.
 start_state() {
 	echo "${1#*=}" >"/proc/sys/vm/${1%=*}" && echo "${2#*=}" >"/proc/sys/vm/${2%=*}" &&

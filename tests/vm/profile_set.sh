@@ -13,16 +13,6 @@
 
 volume=/dev/ubda
 
-prepare() {
-	check 'make root' make_image "$volume" root 190M
-	check 'make home' make_image "$volume" home 32M
-	check 'attach root' attach_image "$volume" root
-	check 'attach home' attach_image "$volume" home
-	check 'the system' root_from /dev/mapper/wubi-root
-	check 'its home' mount -o commit=30 /dev/mapper/wubi-home $root/home
-	mkdir -p $root/etc/default/grub.d $root/etc/sysctl.d
-}
-
 conf() { # the configuration: standard input
 	cat >$root/etc/wubi/wubi.conf
 }
@@ -424,7 +414,7 @@ other_root() {
 }
 
 load_module dm_mod loop fuse || fail 'load the modules'
-prepare
+root_and_home "$volume"
 [ "$guest_failed" -eq 0 ] || finish
 unchosen
 round_trips
