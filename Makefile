@@ -4,7 +4,7 @@
 # make           build
 # make demo      install what is missing, build, show it on a throwaway NTFS volume
 # make check     install what is missing, build, run every test
-# make deb       build/deb/wubi-tools_VERSION_ARCH.deb
+# make deb       build/deb/wubi-tools_VERSION_ARCH.deb and wubi-installer_VERSION_ARCH.deb
 # make install   the same files without a package
 #
 # Variables: BUILD, CC, CFLAGS, SANITIZE, WERROR=1 (or CI=true), DESTDIR, prefix, FUZZ_SECONDS, V=1 (shows the commands)
@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 
 VERSION := $(shell cat VERSION)
 JOBS    := $(shell nproc 2>/dev/null || echo 1)
-PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib libudev mount libarchive libelf libconfuse
+PKGS    := libntfs-3g ext2fs com_err devmapper json-c blkid uuid zlib libudev mount libarchive libelf libconfuse libmd libparted efiboot efivar libcrypt
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla
 ifneq ($(filter true 1,$(CI) $(WERROR)),)
@@ -38,7 +38,8 @@ QUIET        = $(if $(V),,@echo "  $(1) $@";)
 
 # A source file is built because it is there.
 LIB_SRC     := $(sort $(wildcard src/*.c))
-DISK_SRC    := $(sort $(wildcard installer/*.c))
+INSTALL_SRC := $(sort $(wildcard installer/wubi-install.c installer/install_*.c))
+DISK_SRC    := $(sort $(filter-out $(INSTALL_SRC),$(wildcard installer/*.c)))
 PROFILE_SRC := $(sort $(wildcard sysctl/*.c))
 HOOK_SRC    := $(sort $(wildcard initramfs-hook/*.c))
 UNIT_SRC    := $(sort $(wildcard tests/unit/test_*.c))
@@ -55,6 +56,7 @@ bin = $(patsubst %.c,$(BUILD)/%,$(1))
 
 LIB      := $(BUILD)/libwubi.a
 DISK     := $(BUILD)/wubi-disk
+INSTALL  := $(if $(INSTALL_SRC),$(BUILD)/wubi-install)
 PROFILE  := $(if $(PROFILE_SRC),$(BUILD)/wubi-profile)
 HOOKS    := $(patsubst initramfs-hook/%.c,$(BUILD)/%,$(wildcard initramfs-hook/wubi-*.c))
 UNIT     := $(call bin,$(UNIT_SRC))
@@ -64,7 +66,7 @@ PRELOADS := $(patsubst %.c,$(BUILD)/%.so,$(PRELOAD_SRC))
 ALLOC    := $(if $(ALLOC_SRC),$(BUILD)/tests/fault/wubi-disk-allocfail)
 WRAPPED  := malloc calloc realloc reallocarray strdup strndup vasprintf asprintf open_memstream
 REPLAYS  := $(if $(REPLAY_SRC),$(call bin,$(FUZZ_SRC)))
-ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(PROFILE_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) \
+ALL_OBJ  := $(call obj,$(LIB_SRC) $(DISK_SRC) $(INSTALL_SRC) $(PROFILE_SRC) $(HOOK_SRC) $(UNIT_SRC) $(TOOL_SRC) $(VM_SRC) $(FUZZ_SRC) \
 	$(REPLAY_SRC) $(ALLOC_SRC))
 
 # The package: built in a copy of these, so that nothing of it comes into the tree.
@@ -76,8 +78,8 @@ DEB       := $(BUILD)/deb/wubi-tools_$(VERSION)_$(shell dpkg --print-architectur
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
 DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev e2fsprogs \
 	exfatprogs fdisk fio fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev \
-	libconfuse-dev \
-	libdevmapper-dev libelf-dev libext2fs-dev libjson-c-dev libmount-dev libudev-dev lintian llvm-14 lz4 make man-db \
+	libconfuse-dev libcrypt-dev \
+	libdevmapper-dev libefiboot-dev libefivar-dev libelf-dev libext2fs-dev libjson-c-dev libmd-dev libmount-dev libparted-dev libudev-dev lintian llvm-14 lz4 make man-db \
 	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
 	sleuthkit strace systemd user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
 
@@ -85,7 +87,7 @@ DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhe
 	soak lint check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
 .DELETE_ON_ERROR:
 
-all: $(LIB) $(DISK) $(PROFILE) $(HOOKS)
+all: $(LIB) $(DISK) $(INSTALL) $(PROFILE) $(HOOKS)
 
 deps:
 	@tests/deps $(DEPS)
@@ -142,21 +144,29 @@ bench: test-programs deb
 DRACUT     := initramfs-hook/dracut/55wubi
 TOP_SCRIPT := initramfs-hook/initramfs-tools/scripts/local-top/wubi
 
-# What is there is installed: 'make deb' calls this, so that there is one list.
+# What is there is installed: 'make deb' calls this, so that there is one list. /usr/sbin/grub-install is GRUB's own where no package
+# has it diverted: it goes into a DESTDIR alone.
 install: all
-	$(call put,755,$(DISK) $(PROFILE) $(HOOKS),$(prefix)/sbin)
+	$(call put,755,$(DISK) $(INSTALL) $(PROFILE) $(HOOKS),$(prefix)/sbin)
 	$(call put,644,$(wildcard docs/man/*.5),$(prefix)/share/man/man5)
 	$(call put,644,$(wildcard docs/man/*.7),$(prefix)/share/man/man7)
 	$(call put,644,$(wildcard docs/man/*.8),$(prefix)/share/man/man8)
 	$(call put,644,$(wildcard docs/completion/*),$(prefix)/share/bash-completion/completions)
 	$(call put,644,README.md docs/boot.md docs/architecture.md,$(prefix)/share/doc/wubi-tools)
+	$(call put,644,$(wildcard docs/install.md),$(prefix)/share/doc/wubi-installer)
+	$(call put,644,$(wildcard installer/wubi-install.conf),$(prefix)/share/doc/wubi-installer/examples)
 	$(call put_as,755,initramfs-hook/initramfs-tools/hooks/wubi,/usr/share/initramfs-tools/hooks/wubi)
 	$(call put_as,755,$(TOP_SCRIPT),/usr/share/initramfs-tools/scripts/local-top/wubi)
 	$(call put,755,$(wildcard $(DRACUT)/*.sh),/usr/lib/dracut/modules.d/55wubi)
 	$(call put,644,$(filter-out %.sh,$(wildcard $(DRACUT)/*)),/usr/lib/dracut/modules.d/55wubi)
-	$(call put,644,$(wildcard initramfs-hook/systemd/*.service sysctl/systemd/*.service),/usr/lib/systemd/system)
+	$(call put,644,$(wildcard $(addsuffix /systemd/*.service,initramfs-hook sysctl) initramfs-hook/systemd/*.path),/usr/lib/systemd/system)
 	$(call put_as,755,initramfs-hook/kernel/postinst.d-zy-wubi,/etc/kernel/postinst.d/zy-wubi)
+	$(call put_as,755,initramfs-hook/kernel/postinst.d-zzz-wubi,/etc/kernel/postinst.d/zzz-wubi)
+	$(call put_as,755,initramfs-hook/kernel/postrm.d-zzz-wubi,/etc/kernel/postrm.d/zzz-wubi)
 	$(call put_as,755,initramfs-hook/kernel/post-update.d-zy-wubi,/etc/initramfs/post-update.d/zy-wubi)
+	$(call put_as,755,initramfs-hook/kernel/post-update.d-zzz-wubi,/etc/initramfs/post-update.d/zzz-wubi)
+	$(call put_as,755,initramfs-hook/grub/35_wubi,/etc/grub.d/35_wubi)
+	$(if $(DESTDIR),$(call put_as,755,initramfs-hook/grub/grub-install,/usr/sbin/grub-install))
 	$(call put,755,sysctl/systemd/wubi-profile-generator,/usr/lib/systemd/system-generators)
 	$(call put_as,644,sysctl/wubi.conf,/etc/wubi/wubi.conf)
 	install -d $(DESTDIR)/etc/wubi/maps
@@ -186,6 +196,10 @@ $(LIB): $(call obj,$(LIB_SRC))
 	$(call QUIET,AR)$(AR) rcs $@ $^
 
 $(DISK): $(call obj,$(DISK_SRC)) $(LIB)
+	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
+
+# It shows progress and pictures as wubi-disk does.
+$(INSTALL): $(call obj,$(INSTALL_SRC) installer/progress_tty.c installer/output_text.c) $(LIB)
 	$(call QUIET,LD)$(LINK) -o $@ $^ $(PKG_LIBS)
 
 $(PROFILE): $(call obj,$(PROFILE_SRC)) $(LIB)

@@ -109,7 +109,7 @@ static int dry_run(const struct options *o, const struct image_params *par)
 	int r, status;
 
 	memset(&plan, 0, sizeof(plan));
-	progress_tty_init(&progress, o);
+	progress_tty_init(&progress, o->progress, o->base.quiet);
 	r = image_preflight(par, &plan, &progress.progress, &e);
 	progress_tty_end(&progress);
 	if (!r)
@@ -130,7 +130,7 @@ int verb_create(const struct options *o)
 	fill_params(o, &par);
 	if (o->base.dry_run)
 		return dry_run(o, &par);
-	progress_tty_init(&run.progress, o);
+	progress_tty_init(&run.progress, o->progress, o->base.quiet);
 	r = image_create(&par, shown, &run, &run.progress.progress, &m, &e);
 	progress_tty_end(&run.progress);
 	if (run.print.code) {

@@ -50,7 +50,7 @@ int verb_info(const struct options *o)
 	int r, status;
 
 	memset(&info, 0, sizeof(info));
-	progress_tty_init(&progress, o);
+	progress_tty_init(&progress, o->progress, o->base.quiet);
 	r = image_info(o->base.operands[0], &info, &progress.progress, &e);
 	progress_tty_end(&progress);
 	if (r)

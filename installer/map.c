@@ -59,7 +59,7 @@ int verb_map(const struct options *o)
 	par.previous = previous;
 	for (size_t i = 0; i < o->outputs.count; i++)
 		par.maps[i] = o->outputs.items[i];
-	progress_tty_init(&progress, o);
+	progress_tty_init(&progress, o->progress, o->base.quiet);
 	r = image_map(&par, &progress.progress, &m, &e);
 	progress_tty_end(&progress);
 	if (r)

@@ -39,9 +39,9 @@ static int check_state(const char *value, struct err *e)
 
 static int check_progress(const char *value, struct err *e)
 {
-	static const char *const allowed[] = { "auto", "plain", "json", "none", NULL };
+	enum progress_tty_mode mode;
 
-	return check_one_of(value, allowed, "auto, plain, json, none", e);
+	return progress_tty_parse(value, &mode, e);
 }
 
 static int check_name(const char *value, struct err *e)
@@ -158,21 +158,13 @@ static int check_label(const struct options *o, struct err *e)
 	return 0;
 }
 
-static enum options_progress progress_mode(const char *text)
-{
-	if (!text || !strcmp(text, "auto"))
-		return OPTIONS_PROGRESS_AUTO;
-	if (!strcmp(text, "plain"))
-		return OPTIONS_PROGRESS_PLAIN;
-	return !strcmp(text, "json") ? OPTIONS_PROGRESS_JSON : OPTIONS_PROGRESS_NONE;
-}
-
 static int finish(void *options, struct err *e)
 {
 	struct options *o = options;
 	int r = check_together(o, e);
 
-	o->progress = progress_mode(o->progress_text);
+	if (!r)
+		r = progress_tty_parse(o->progress_text, &o->progress, e);
 	return r ? r : check_label(o, e);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "optrows.h"
+#include "progress_tty.h"
 
 enum verb {
 	VERB_NONE = 0,
@@ -22,13 +23,6 @@ enum verb {
 	VERB_ALL = (1 << 9) - 1,
 };
 
-enum options_progress {
-	OPTIONS_PROGRESS_AUTO,
-	OPTIONS_PROGRESS_PLAIN,
-	OPTIONS_PROGRESS_JSON,
-	OPTIONS_PROGRESS_NONE,
-};
-
 /* All pointers are borrowed from argv, or static. */
 struct options {
 	struct optrows_base base; /* verb: enum verb */
@@ -41,7 +35,7 @@ struct options {
 	const char *device;
 	const char *force_state;
 	const char *progress_text;
-	enum options_progress progress;
+	enum progress_tty_mode progress;
 	struct optrows_list maps; /* OPTROWS_LIST_MAX is IMAGE_MAPS_MAX of image.h */
 	struct optrows_list outputs;
 	bool no_host_map;

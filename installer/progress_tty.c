@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "progress_tty.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,12 +77,12 @@ static void show(struct progress_tty *t, const struct sample *s)
 {
 	char text[192];
 
-	if (t->mode == OPTIONS_PROGRESS_JSON) {
+	if (t->mode == PROGRESS_TTY_JSON) {
 		show_json(s);
 		return;
 	}
 	describe(s, text, sizeof(text));
-	if (t->mode == OPTIONS_PROGRESS_PLAIN) {
+	if (t->mode == PROGRESS_TTY_PLAIN) {
 		(void)fprintf(stderr, "%s\n", text);
 		return;
 	}
@@ -93,7 +94,7 @@ static void show(struct progress_tty *t, const struct sample *s)
 /* A phase's first and last step are shown, and between them one in so many milliseconds. */
 static bool is_due(struct progress_tty *t, const struct sample *s, int64_t now)
 {
-	int64_t interval = t->mode == OPTIONS_PROGRESS_PLAIN ? PLAIN_MS : REDRAW_MS;
+	int64_t interval = t->mode == PROGRESS_TTY_PLAIN ? PLAIN_MS : REDRAW_MS;
 
 	if (strncmp(t->phase, s->phase, sizeof(t->phase) - 1) != 0) {
 		(void)snprintf(t->phase, sizeof(t->phase), "%s", s->phase);
@@ -116,7 +117,7 @@ static int step(void *ctx, const char *phase, uint64_t done_bytes, uint64_t tota
 
 	if (signals_pending())
 		return 1;
-	if (t->mode == OPTIONS_PROGRESS_NONE || !is_due(t, &s, now))
+	if (t->mode == PROGRESS_TTY_NONE || !is_due(t, &s, now))
 		return 0;
 	measure(t, now, &s);
 	show(t, &s);
@@ -124,14 +125,32 @@ static int step(void *ctx, const char *phase, uint64_t done_bytes, uint64_t tota
 	return 0;
 }
 
-void progress_tty_init(struct progress_tty *t, const struct options *o)
+int progress_tty_parse(const char *text, enum progress_tty_mode *ret, struct err *e)
+{
+	static const char *const words[] = {
+		[PROGRESS_TTY_AUTO] = "auto",
+		[PROGRESS_TTY_PLAIN] = "plain",
+		[PROGRESS_TTY_JSON] = "json",
+		[PROGRESS_TTY_NONE] = "none",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (text && strcmp(text, words[i]) != 0)
+			continue;
+		*ret = (enum progress_tty_mode)i;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "'%s' is not one of auto, plain, json, none", text);
+}
+
+void progress_tty_init(struct progress_tty *t, enum progress_tty_mode mode, bool quiet)
 {
 	memset(t, 0, sizeof(*t));
 	t->progress.step = step;
 	t->progress.ctx = t;
-	t->mode = o->progress;
-	if (t->mode == OPTIONS_PROGRESS_AUTO && (o->base.quiet || !isatty(STDERR_FILENO)))
-		t->mode = OPTIONS_PROGRESS_NONE;
+	t->mode = mode;
+	if (t->mode == PROGRESS_TTY_AUTO && (quiet || !isatty(STDERR_FILENO)))
+		t->mode = PROGRESS_TTY_NONE;
 }
 
 void progress_tty_end(struct progress_tty *t)

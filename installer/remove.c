@@ -67,7 +67,7 @@ static int run(const struct options *o, const char *path, bool check_only, uint6
 	struct progress_tty progress;
 	int r;
 
-	progress_tty_init(&progress, o);
+	progress_tty_init(&progress, o->progress, o->base.quiet);
 	r = image_remove(o->base.operands[0], path, check_only, &progress.progress, ret_bytes, e);
 	progress_tty_end(&progress);
 	return r;

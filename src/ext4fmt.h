@@ -32,4 +32,11 @@ struct ext4fmt_params {
  */
 int ext4fmt_write(const struct blkio *io, const struct ext4fmt_params *params, const struct progress *p, struct err *e);
 
+/*
+ * The label of an ext4 that nobody has mounted. -ENODATA: no ext4. Setting it writes all superblocks and flushes; -EBUSY: its
+ * journal is to be replayed first; -EINVAL: too long.
+ */
+int ext4fmt_get_label(const struct blkio *io, char ret[EXT4FMT_LABEL_MAX + 1], struct err *e);
+int ext4fmt_set_label(const struct blkio *io, const char *label, struct err *e);
+
 #endif
