@@ -3,7 +3,6 @@
 
 #include <confuse.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,75 +23,33 @@ static const char *const key_names[KEYS] = {
 
 /* What one file gives. */
 struct parse {
-	struct conf_scan scan;
+	struct conf_reader reader;
 	size_t section_at;                    /* sections that are complete */
 	unsigned key_line[KEYS];              /* of the section that is read; 0: the key is not there */
 	unsigned phase_line[PROFILE_PHASES];
-	bool is_choice;
 	struct conf conf;
-	struct err err;
 };
 
-/* libconfuse's callbacks have no argument of their caller's. */
-static _Thread_local struct parse *now;
+#define ALLOWED_IN_PHASE "allowed in a phase is profile = \"NAME\""
 
-static void cfg_close(cfg_t *cfg)
+static const char *allowed_in(const char *section)
 {
-	if (cfg)
-		(void)cfg_free(cfg); /* fails for NULL alone */
-}
-DEFINE_AUTO(cfg, cfg_t *, cfg_close);
-
-/* The first error counts: what follows is libconfuse's way out. */
-static int __attribute__((format(printf, 3, 4))) fail_at(struct parse *p, unsigned line, const char *fmt, ...)
-{
-	char text[sizeof(p->err.text)];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, args); /* a cut text is still one */
-	va_end(args);
-	if (!p->err.code)
-		(void)err_set(&p->err, -EINVAL, "%s:%u: %s", p->scan.name, line, text);
-	return -1;
-}
-
-static const char *allowed_in(const cfg_t *cfg)
-{
-	if (!strcmp(cfg->name, "profile"))
+	if (!strcmp(section, "profile"))
 		return "allowed in a profile are about, mount, dirty, background, expire, writeback, loss, as KEY = \"VALUE\"";
-	if (!strcmp(cfg->name, "phase"))
-		return "allowed in a phase is profile = \"NAME\"";
-	return now->is_choice ? "allowed are normal = NAME and iso-copy = NAME"
-			      : "allowed are profile \"NAME\" { ... } and phase \"NAME\" { ... }, each name once";
+	if (!strcmp(section, "phase"))
+		return ALLOWED_IN_PHASE;
+	return "allowed are profile \"NAME\" { ... } and phase \"NAME\" { ... }, each name once";
 }
 
-static void __attribute__((format(printf, 2, 0))) error_hook(cfg_t *cfg, const char *fmt, va_list args)
+static const char *allowed_in_choice(const char *section)
 {
-	char text[256];
-
-	(void)vsnprintf(text, sizeof(text), fmt, args); /* a cut text is still one */
-	(void)fail_at(now, (unsigned)cfg->line, "%s, %s", text, allowed_in(cfg));
-}
-
-/* Each value comes through here, with the line on which it is. */
-static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
-{
-	size_t key = 0;
-
-	while (key + 1 < KEYS && strcmp(opt->name, key_names[key]) != 0)
-		key++;
-	if (now->key_line[key])
-		return fail_at(now, (unsigned)cfg->line, "%s: is there twice, first in line %u; allowed is once", opt->name,
-			       now->key_line[key]);
-	now->key_line[key] = (unsigned)cfg->line;
-	*(const char **)result = value;
-	return 0;
+	(void)section; /* there are none */
+	return "allowed are normal = NAME and iso-copy = NAME";
 }
 
 static unsigned section_line(const struct parse *p)
 {
-	return p->section_at < p->scan.section_count ? p->scan.section_line[p->section_at] : 0;
+	return p->section_at < p->reader.scan.section_count ? p->reader.scan.section_line[p->section_at] : 0;
 }
 
 static void section_end(struct parse *p)
@@ -104,7 +61,7 @@ static void section_end(struct parse *p)
 /* An error of a function that knows no lines: its text follows the key's. */
 static int fail_key(struct parse *p, enum key key, const char *text)
 {
-	return fail_at(p, p->key_line[key], "%s: %s", key_names[key], text);
+	return conf_reader_fail(&p->reader, p->key_line[key], "%s: %s", key_names[key], text);
 }
 
 static int take_text(struct parse *p, cfg_t *sec, enum key key, char *ret, size_t size)
@@ -142,10 +99,10 @@ static int need_keys(struct parse *p, const char *name)
 {
 	for (int key = DIRTY; key <= LOSS; key++)
 		if (!p->key_line[key])
-			return fail_at(p, section_line(p),
-				       "%s: is missing in profile '%s', which takes dirty, background, expire, "
-				       "writeback and loss; allowed to be left out are about and mount",
-				       key_names[key], name);
+			return conf_reader_fail(&p->reader, section_line(p),
+						"%s: is missing in profile '%s', which takes dirty, background, expire, "
+						"writeback and loss; allowed to be left out are about and mount",
+						key_names[key], name);
 	return 0;
 }
 
@@ -163,7 +120,7 @@ static int check_profile(struct parse *p, const struct profile *profile)
 		if (!strncmp(e.text, key_names[key], n) && e.text[n] == ':' && p->key_line[key])
 			line = p->key_line[key];
 	}
-	return fail_at(p, line, "%s", e.text);
+	return conf_reader_fail(&p->reader, line, "%s", e.text);
 }
 
 static int keep_profile(struct parse *p, const struct profile *profile)
@@ -174,8 +131,8 @@ static int keep_profile(struct parse *p, const struct profile *profile)
 	while (at < c->count && strcmp(c->profiles[at].name, profile->name) != 0)
 		at++;
 	if (at == CONF_PROFILES_MAX)
-		return fail_at(p, section_line(p), "profile '%s' is one too many, allowed are %d", profile->name,
-			       CONF_PROFILES_MAX);
+		return conf_reader_fail(&p->reader, section_line(p), "profile '%s' is one too many, allowed are %d",
+					profile->name, CONF_PROFILES_MAX);
 	c->profiles[at] = *profile;
 	if (at == c->count)
 		c->count++;
@@ -193,11 +150,12 @@ static int on_profile(cfg_t *cfg, cfg_opt_t *opt)
 	cfg_t *sec = last_section(opt);
 	const char *name = cfg_title(sec);
 	struct profile f = { .name = "" };
-	struct parse *p = now;
+	struct parse *p = conf_reader_owner();
 
 	(void)cfg;
 	if (!profile_name_is_valid(name))
-		return fail_at(p, section_line(p), "profile: '%s' is no name of one, " PROFILE_NAME_ALLOWED, name);
+		return conf_reader_fail(&p->reader, section_line(p), "profile: '%s' is no name of one, " PROFILE_NAME_ALLOWED,
+					name);
 	(void)snprintf(f.name, sizeof(f.name), "%s", name);
 	if (need_keys(p, name) || take_text(p, sec, ABOUT, f.about, sizeof(f.about)) ||
 	    take_text(p, sec, MOUNT, f.mount, sizeof(f.mount)) || take_amount(p, sec, DIRTY, &f.dirty) ||
@@ -214,8 +172,8 @@ static int on_profile(cfg_t *cfg, cfg_opt_t *opt)
 static int take_profile_name(struct parse *p, enum key key, const char *name, char ret[PROFILE_NAME_MAX])
 {
 	if (!profile_name_is_valid(name))
-		return fail_at(p, p->key_line[key], "%s: '%s' is no name of a profile, " PROFILE_NAME_ALLOWED, key_names[key],
-			       name);
+		return conf_reader_fail(&p->reader, p->key_line[key], "%s: '%s' is no name of a profile, " PROFILE_NAME_ALLOWED,
+					key_names[key], name);
 	(void)snprintf(ret, PROFILE_NAME_MAX, "%s", name);
 	return 0;
 }
@@ -224,13 +182,15 @@ static int on_phase(cfg_t *cfg, cfg_opt_t *opt)
 {
 	cfg_t *sec = last_section(opt);
 	enum profile_phase phase;
-	struct parse *p = now;
+	struct parse *p = conf_reader_owner();
 
 	(void)cfg;
 	if (!profile_phase_parse(cfg_title(sec), &phase))
-		return fail_at(p, section_line(p), "phase: '%s' is none, allowed are normal and iso-copy", cfg_title(sec));
+		return conf_reader_fail(&p->reader, section_line(p), "phase: '%s' is none, allowed are normal and iso-copy",
+					cfg_title(sec));
 	if (!p->key_line[OF_PHASE])
-		return fail_at(p, section_line(p), "profile: is missing in phase '%s', %s", cfg_title(sec), allowed_in(sec));
+		return conf_reader_fail(&p->reader, section_line(p), "profile: is missing in phase '%s', %s", cfg_title(sec),
+					ALLOWED_IN_PHASE);
 	if (take_profile_name(p, OF_PHASE, cfg_getstr(sec, key_names[OF_PHASE]), p->conf.phase[phase]))
 		return -1;
 	p->phase_line[phase] = p->key_line[OF_PHASE];
@@ -241,16 +201,16 @@ static int on_phase(cfg_t *cfg, cfg_opt_t *opt)
 static cfg_t *conf_grammar(void)
 {
 	cfg_opt_t profile[] = {
-		CFG_STR_CB(key_names[ABOUT], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[MOUNT], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[DIRTY], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[BACKGROUND], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[EXPIRE], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[WRITEBACK], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[LOSS], 0, CFGF_NODEFAULT, on_value),
+		CFG_STR_CB(key_names[ABOUT], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[MOUNT], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[DIRTY], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[BACKGROUND], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[EXPIRE], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[WRITEBACK], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[LOSS], 0, CFGF_NODEFAULT, conf_reader_value),
 		CFG_END(),
 	};
-	cfg_opt_t phase[] = { CFG_STR_CB(key_names[OF_PHASE], 0, CFGF_NODEFAULT, on_value), CFG_END() };
+	cfg_opt_t phase[] = { CFG_STR_CB(key_names[OF_PHASE], 0, CFGF_NODEFAULT, conf_reader_value), CFG_END() };
 	cfg_opt_t file[] = {
 		CFG_SEC("profile", profile, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
 		CFG_SEC("phase", phase, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
@@ -268,33 +228,12 @@ static cfg_t *conf_grammar(void)
 static cfg_t *choice_grammar(void)
 {
 	cfg_opt_t file[] = {
-		CFG_STR_CB(key_names[CHOSEN_NORMAL], 0, CFGF_NODEFAULT, on_value),
-		CFG_STR_CB(key_names[CHOSEN_ISO_COPY], 0, CFGF_NODEFAULT, on_value),
+		CFG_STR_CB(key_names[CHOSEN_NORMAL], 0, CFGF_NODEFAULT, conf_reader_value),
+		CFG_STR_CB(key_names[CHOSEN_ISO_COPY], 0, CFGF_NODEFAULT, conf_reader_value),
 		CFG_END(),
 	};
 
 	return cfg_init(file, CFGF_NONE);
-}
-
-/* p->err has what was wrong. */
-static int run_parse(struct parse *p, cfg_t *cfg, const char *name, const char *text)
-{
-	AUTO_FREE char *safe = NULL;
-	int code;
-
-	p->scan.name = name;
-	if (!cfg)
-		return err_set(&p->err, -ENOMEM, "'%s': out of memory", name);
-	code = conf_scan(&p->scan, text, &safe, &p->err);
-	if (code)
-		return code;
-	(void)cfg_set_error_function(cfg, error_hook); /* returns the one before */
-	now = p;
-	code = cfg_parse_buf(cfg, safe);
-	now = NULL;
-	if (code && !p->err.code) /* the one failure that libconfuse says nothing about */
-		(void)err_set(&p->err, -ENOMEM, "'%s': out of memory", name);
-	return p->err.code;
 }
 
 static void parse_conf(struct parse *p, const char *name, const char *text)
@@ -302,28 +241,31 @@ static void parse_conf(struct parse *p, const char *name, const char *text)
 	AUTO(cfg) cfg_t *cfg = conf_grammar();
 
 	p->section_at = 0;
-	if (run_parse(p, cfg, name, text))
+	if (conf_reader_run(&p->reader, cfg, name, text))
 		return;
 	for (int phase = 0; phase < PROFILE_PHASES; phase++)
 		if (!conf_find(&p->conf, p->conf.phase[phase]))
-			(void)fail_at(p, p->phase_line[phase],
-				      "profile: phase '%s' has '%s', which there is not; allowed are the "
-				      "profiles of this file, safe, balanced and fast",
-				      profile_phase_name((enum profile_phase)phase), p->conf.phase[phase]);
+			(void)conf_reader_fail(&p->reader, p->phase_line[phase],
+					       "profile: phase '%s' has '%s', which there is not; allowed are the "
+					       "profiles of this file, safe, balanced and fast",
+					       profile_phase_name((enum profile_phase)phase), p->conf.phase[phase]);
 }
 
 int conf_parse(const char *text, const char *name, struct conf *ret, struct err *e)
 {
 	struct parse p = { .conf = { .count = 0 } };
 
+	p.reader = (struct conf_reader){
+		.owner = &p, .keys = key_names, .key_count = KEYS, .key_line = p.key_line, .allowed = allowed_in
+	};
 	parse_conf(&p, "built in", conf_builtin_text());
-	if (text && !p.err.code)
+	if (text && !p.reader.err.code)
 		parse_conf(&p, name, text);
-	if (!p.err.code)
+	if (!p.reader.err.code)
 		*ret = p.conf;
 	else if (e)
-		*e = p.err;
-	return p.err.code;
+		*e = p.reader.err;
+	return p.reader.err.code;
 }
 
 int conf_read(const char *path, struct conf *ret, struct err *e)
@@ -353,24 +295,27 @@ static void take_choice(struct parse *p, cfg_t *cfg, enum key key, char ret[PROF
 	const char *name = cfg_getstr(cfg, key_names[key]);
 
 	if (name)
-		(void)take_profile_name(p, key, name, ret); /* p->err has it */
+		(void)take_profile_name(p, key, name, ret); /* p->reader.err has it */
 }
 
 int conf_choice_parse(const char *text, const char *name, struct conf_choice *ret, struct err *e)
 {
-	struct parse p = { .is_choice = true };
+	struct parse p = { .conf = { .count = 0 } };
 	struct conf_choice choice = { .profile = { "" } };
 	AUTO(cfg) cfg_t *cfg = choice_grammar();
 
-	if (!run_parse(&p, cfg, name, text)) {
+	p.reader = (struct conf_reader){
+		.owner = &p, .keys = key_names, .key_count = KEYS, .key_line = p.key_line, .allowed = allowed_in_choice
+	};
+	if (!conf_reader_run(&p.reader, cfg, name, text)) {
 		take_choice(&p, cfg, CHOSEN_NORMAL, choice.profile[PROFILE_NORMAL]);
 		take_choice(&p, cfg, CHOSEN_ISO_COPY, choice.profile[PROFILE_ISO_COPY]);
 	}
-	if (!p.err.code)
+	if (!p.reader.err.code)
 		*ret = choice;
 	else if (e)
-		*e = p.err;
-	return p.err.code;
+		*e = p.reader.err;
+	return p.reader.err.code;
 }
 
 int conf_choice_format(const struct conf_choice *c, char **ret_text, struct err *e)

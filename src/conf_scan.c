@@ -36,8 +36,7 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct cursor *c, co
 	return err_set(c->e, -EINVAL, "%s:%u: %s", c->scan->name, c->line, text);
 }
 
-/* Bytes of the UTF-8 character at p that a terminal can show; 0: it is none, or a control character. */
-static size_t printable_length(const unsigned char *p)
+size_t conf_scan_printable(const unsigned char *p)
 {
 	static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
@@ -87,7 +86,7 @@ static int scan_quoted(struct cursor *c)
 		return fail(c, "a text in quotes is in the place of a key, allowed are keys without quotes");
 	c->before = VALUE;
 	for (; *c->at != quote; c->at += n) {
-		n = printable_length((const unsigned char *)c->at);
+		n = conf_scan_printable((const unsigned char *)c->at);
 		if (!*c->at || *c->at == '\n' || *c->at == '\r')
 			return fail(c, "a text in quotes is not closed, allowed is one that ends on its line");
 		if (n == 0)
@@ -107,6 +106,8 @@ static int scan_brace(struct cursor *c)
 {
 	bool opens = *c->at++ == '{';
 
+	if (c->scan->is_flat)
+		return fail(c, "'%c' is not expected here, allowed is KEY = \"VALUE\"", opens ? '{' : '}');
 	if (opens && c->in_section)
 		return fail(c, "'{' in a section, allowed are keys with their values until '}'");
 	if (!opens && !c->in_section)
@@ -122,12 +123,12 @@ static int scan_brace(struct cursor *c)
 
 static int scan_other(struct cursor *c)
 {
-	size_t n = printable_length((const unsigned char *)c->at);
+	size_t n = conf_scan_printable((const unsigned char *)c->at);
 
 	if (n == 0)
 		return fail(c, "a control character or no UTF-8 (byte 0x%02x), allowed is text", (unsigned char)*c->at);
-	return fail(c, "'%.*s' is not expected here, allowed are KEY = \"VALUE\" and sections; a value with it takes quotes",
-		    (int)n, c->at);
+	return fail(c, "'%.*s' is not expected here, allowed are KEY = \"VALUE\"%s; a value with it takes quotes", (int)n, c->at,
+		    c->scan->is_flat ? "" : " and sections");
 }
 
 static int scan_one(struct cursor *c)
