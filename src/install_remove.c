@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Takes a system away again: what starts it first, so that no boot entry ever leads to nothing. */
+#include "install_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapfile.h"
+
+/* Is what lies on the EFI system partition this volume's? By the map of root there. One that cannot be read is nobody else's. */
+static int is_of_volume(const struct volumes_row *volume, bool *ret, struct err *e)
+{
+	AUTO(map) struct map *m = NULL;
+	struct err why = ERR_INIT;
+	char serial[17];
+	int code = mapfile_read(INSTALL_ESP "/" BOOTMENU_FOLDER "/root.map", &m, &why);
+
+	*ret = code == 0 || code == -ENOENT || err_is_refusal(&why);
+	if (code)
+		return *ret ? 0 : err_set(e, code, "%s", why.text);
+	(void)snprintf(serial, sizeof(serial), "%016" PRIx64, m->host.serial);
+	*ret = !strcmp(serial, volume->serial);
+	return 0;
+}
+
+static int remove_boot(const struct install_params *par, const struct volumes_row *volume, const struct volumes_row *esp,
+		       struct install_removed *ret, struct err *e)
+{
+	bool ours = false;
+	int code = install_esp_mount(esp, !par->check_only, e), last;
+
+	if (!code)
+		code = is_of_volume(volume, &ours, e);
+	if (!code && ours)
+		code = espboot_remove(INSTALL_ESP, esp->path, par->check_only, &ret->esp_files, e);
+	if (!code && ours && ret->esp_files)
+		(void)snprintf(ret->esp, sizeof(ret->esp), "%s", esp->path);
+	last = install_esp_unmount(code ? NULL : e);
+	return code ? code : last;
+}
+
+static int has_entry(const struct volumes_row *esp, bool *ret, struct err *e)
+{
+	AUTO_FREE struct efiboot_list *list = NULL;
+	int code;
+
+	*ret = false;
+	if (!efiboot_is_there())
+		return 0;
+	list = calloc(1, sizeof(*list));
+	code = list ? efiboot_read(list, e) : err_set(e, -ENOMEM, "out of memory");
+	if (!code)
+		*ret = efiboot_find(list, esp->partuuid, ESPBOOT_LOADER) != NULL;
+	return code;
+}
+
+/* An image of that name that is not there is none to remove. */
+static int remove_image(const struct install_params *par, const struct volumes_row *volume, enum install_image i,
+			struct install_removed *ret, struct err *e)
+{
+	char path[NTFSVOL_PATH_MAX];
+	struct err why = ERR_INIT;
+	uint64_t bytes = 0;
+	int code;
+
+	image_default_path(install_image_names[i], path);
+	code = image_remove(volume->path, path, par->check_only, NULL, &bytes, &why);
+	if (code == -ENOENT)
+		return 0;
+	if (code) {
+		if (e)
+			*e = why;
+		return code;
+	}
+	(void)snprintf(ret->images[i], sizeof(ret->images[i]), "%.63s", path);
+	ret->freed_bytes += bytes;
+	return 0;
+}
+
+/* Would all images go? Before what starts them is taken away. */
+static int check_images(const struct install_params *par, const struct volumes_row *volume, struct err *e)
+{
+	struct install_params look = *par;
+	struct install_removed found = { .freed_bytes = 0 };
+	int code = 0;
+
+	look.check_only = true;
+	for (int i = 0; !code && i < INSTALL_IMAGES; i++)
+		code = remove_image(&look, volume, (enum install_image)i, &found, e);
+	return code;
+}
+
+static int remove_all(const struct install_params *par, const struct install_host *h, struct install_removed *ret, struct err *e)
+{
+	__attribute__((cleanup(auto_volumes))) struct volumes v = { .count = 0 };
+	const struct volumes_row *volume = NULL, *esp = NULL;
+	struct err why = ERR_INIT;
+	int code = install_choose(par, 0, &v, &volume, &esp, &why);
+
+	/* without an EFI system partition there is nothing of ours on one */
+	if (code && !(volume && err_is_refusal(&why) && !strcmp(why.reason, "no-esp"))) {
+		if (e)
+			*e = why;
+		return code;
+	}
+	code = check_images(par, volume, e);
+	if (!code && esp)
+		code = has_entry(esp, &ret->entry, e);
+	if (!code && esp)
+		code = install_begin(h, "removing its boot entry", e);
+	if (!code && esp)
+		code = remove_boot(par, volume, esp, ret, e);
+	if (!code)
+		code = install_begin(h, "removing the images", e);
+	for (int i = INSTALL_IMAGES - 1; !code && i >= 0; i--)
+		code = remove_image(par, volume, (enum install_image)i, ret, e);
+	return code;
+}
+
+int install_remove(const struct install_params *par, const struct install_host *h, struct install_removed *ret, struct err *e)
+{
+	int fd = -1, code = install_work_open(&fd, e);
+
+	*ret = (struct install_removed){ .freed_bytes = 0 };
+	if (!code)
+		code = remove_all(par, h, ret, e);
+	if (fd >= 0)
+		install_work_close(fd);
+	return code;
+}
