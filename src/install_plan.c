@@ -254,6 +254,18 @@ static void check_user(const struct install_params *par, struct install_plan *p)
 			   "terminal, where it is asked for", par->conf.user);
 }
 
+/* By the copied system's own lists: to be told after the copy would be late. */
+static int check_settings(const struct install_params *par, struct install_plan *p, struct err *e)
+{
+	const struct target_settings s = {
+		.locale = par->conf.locale,
+		.time_zone = par->conf.time_zone,
+		.user = par->conf.user,
+	};
+
+	return target_check(p->source.tree, &s, &p->report, e);
+}
+
 static uint64_t copies_guess(const struct livesource *s)
 {
 	struct stat st;
@@ -284,6 +296,8 @@ bool install_plan_copies(const struct install_plan *p)
 
 int install_plan_settle(const struct install_params *par, struct install_plan *p, const struct install_host *h, struct err *e)
 {
+	int code;
+
 	if (!install_plan_copies(p))
 		return 0;
 	check_user(par, p);
@@ -293,8 +307,9 @@ int install_plan_settle(const struct install_params *par, struct install_plan *p
 	if (!p->volume)
 		return 0;
 	check_free(p);
-	if (p->report.count)
-		return 0;
+	code = check_settings(par, p, e);
+	if (code || p->report.count)
+		return code;
 	return take(p, plan_image(p, h, e), e);
 }
 

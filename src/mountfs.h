@@ -18,7 +18,9 @@ struct mountfs_entry {
 };
 
 /*
- * Mounts as mount(8) does, with a helper of the type where there is one; fstab is not read. options: comma-separated.
+ * Mounts as mount(8) does, with a helper of the type where there is one; fstab is not read. type: NULL with "bind"; "a,b": the
+ * first that fits. options: comma-separated; "loop" makes a loop device that goes with the mount; "private" keeps what is mounted
+ * below it out of other places.
  * -ENODEV: neither the kernel nor a helper knows this type.
  */
 int mountfs_mount(const char *source, const char *target, const char *type, const char *options, struct err *e);
