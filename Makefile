@@ -80,8 +80,8 @@ DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhe
 	exfatprogs fdisk fio fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev \
 	libconfuse-dev libcrypt-dev \
 	libdevmapper-dev libefiboot-dev libefivar-dev libelf-dev libext2fs-dev libjson-c-dev libmd-dev libmount-dev libparted-dev libudev-dev lintian llvm-14 lz4 make man-db \
-	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
-	sleuthkit strace systemd user-mode-linux util-linux uuid-dev valgrind xz-utils zlib1g-dev zstd
+	mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev os-prober ovmf p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck \
+	sleuthkit squashfs-tools strace systemd user-mode-linux util-linux uuid-dev valgrind xorriso xz-utils zlib1g-dev zstd
 
 .PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-power check-boot check-package \
 	soak lint check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# wubi-boot as packages' hooks run it, in a system whose root is in an image, with an EFI system partition (cases D13 D15): what is
+# due is done, a second run has nothing to do, and what fails is told and remembered, but is never the package manager's failure.
+# The system is this machine's /usr with loaders of its own, and an /etc and a /boot, in the image.
+#
+# vm-setup: truncate -s 260M d.img
+# vm-setup: printf 'label: gpt\nstart=2048, size=64M, type=U\nsize=180M, type=EBD0A0A2-B9E5-4433-87C0-68B6B72699C7\n' | /sbin/sfdisk -q d.img
+# vm-options: -d d.img -m 768M -t 300
+
+. "$(dirname "$0")/guest.sh"
+
+disk=$WUBI_BUILD/wubi-disk
+volume=/dev/ubda2
+map=/run/root.map
+mapper=/dev/mapper/wubi-root
+system=/run/system
+esp=$system/boot/efi
+pending=$system/var/lib/wubi/boot.pending
+
+# In the system, the program; its output stays in /run/check.out.
+boots() { # WHAT STATUS ARGUMENT...
+	check_status "$1" "$2" chroot $system /usr/sbin/wubi-boot "${@:3}"
+}
+
+kernel() { # VERSION
+	head -c 300000 /dev/urandom >$system/boot/vmlinuz-"$1"
+	head -c 700000 /dev/urandom >$system/boot/initrd.img-"$1"
+}
+
+make_system() {
+	local name
+	mkdir -p $system /run/usr/{sbin,lib/shim,lib/grub/x86_64-efi-signed}
+	cp "$WUBI_BUILD/wubi-boot" /run/usr/sbin/
+	for name in shim/shimx64.efi shim/mmx64.efi grub/x86_64-efi-signed/gcdx64.efi; do
+		echo "one $name" >/run/usr/lib/$name.signed
+	done
+	check 'mount the image' mount -t ext4 $mapper $system
+	mkdir -p $system/{usr,dev,proc,sys,run,tmp,var/tmp,boot/grub,boot/efi,etc/wubi/maps}
+	for name in bin sbin lib lib64; do ln -s usr/$name $system/$name; done
+	cp /etc/os-release $system/etc/
+	cp $map $system/etc/wubi/maps/
+	kernel 6.1.0-1-amd64
+	echo "menuentry 'Debian' { linux /boot/vmlinuz-6.1.0-1-amd64 root=$mapper ro quiet }" >$system/boot/grub/grub.cfg
+	check 'the system of programs' mount -t overlay -o lowerdir=/run/usr:/usr overlay $system/usr
+	mount --rbind /dev $system/dev
+	mount -t proc proc $system/proc
+	mount -t sysfs sysfs $system/sys
+	mount -t tmpfs tmpfs $system/run
+}
+
+sums() { (cd $esp && find . -type f -exec stat -c '%n %Y %s' {} + | sort); }
+
+first_run() {
+	boots 'no ESP, as in a chroot: a hook goes on' 0 update --hook
+	check_output 'no ESP: one line says so' '^wubi-boot: note: .*not mounted'
+	check_equal 'no ESP: no more than that' 1 "$(wc -l </run/check.out)"
+	check 'no ESP: nothing is remembered' test ! -e $pending
+	boots 'no ESP: by hand it is refused' 3 update
+	check 'mount the ESP' mount -t vfat -o iocharset=ascii /dev/ubda1 $esp
+	boots 'an update is due' 1 status
+	boots '--dry-run' 0 update --dry-run
+	check_equal '--dry-run writes nothing' '' "$(ls -A $esp)"
+	boots 'a hook' 0 update --hook
+	for name in EFI/wubi/{shimx64.efi,mmx64.efi,grubx64.efi,root.map,vmlinuz-6.1.0-1-amd64,initrd.img-6.1.0-1-amd64} boot/grub/grub.cfg; do
+		check "the ESP has $name" test -s "$esp/$name"
+	done
+	check 'the map' cmp $map $esp/EFI/wubi/root.map
+	check 'the menu says where the image lies' grep -q 'loopback wroot' $esp/boot/grub/grub.cfg
+	boots 'all is right' 0 status
+	before=$(sums)
+	boots 'again' 0 update --json
+	check_output 'again: nothing to do' '"status": *"unchanged"'
+	boots 'a hook with nothing to do says nothing' 0 update --hook
+	check_equal 'a hook with nothing to do says nothing' '' "$(cat /run/check.out)"
+	check_equal 'again: nothing is written' "$before" "$(sums)"
+}
+
+upgrades() {
+	kernel 6.1.0-2-amd64
+	boots 'a new kernel' 0 update --hook
+	check 'a new kernel: its copy' cmp $system/boot/initrd.img-6.1.0-2-amd64 $esp/EFI/wubi/initrd.img-6.1.0-2-amd64
+	check 'a new kernel: in the menu' grep -q 6.1.0-2-amd64 $esp/boot/grub/grub.cfg
+	umount $system/usr
+	echo 'two' >/run/usr/lib/shim/shimx64.efi.signed
+	mount -t overlay -o lowerdir=/run/usr:/usr overlay $system/usr
+	boots 'a new shim (revocation)' 0 update --hook
+	check 'a new shim: on the ESP' grep -qx two $esp/EFI/wubi/shimx64.efi
+}
+
+failures() {
+	cp $esp/boot/grub/grub.cfg /run/ours
+	echo 'menuentry "somebody else" { true }' >$esp/boot/grub/grub.cfg
+	boots "somebody's menu: the package manager goes on" 0 update --hook
+	check_output "somebody's menu: it is told" 'menu'
+	check_output "somebody's menu: and what becomes of it" 'next start'
+	check "somebody's menu: it is remembered" test -s $pending
+	check "somebody's menu: it stays" grep -q 'somebody else' $esp/boot/grub/grub.cfg
+	boots "somebody's menu: by hand it is refused" 3 update --json
+	check_output "somebody's menu: the reason" '"reason": *"foreign-menu"'
+	cp /run/ours $esp/boot/grub/grub.cfg
+	boots 'what is remembered is due' 1 status
+	boots 'the next start' 0 update --hook
+	check 'the next start: it is forgotten' test ! -e $pending
+	boots 'the next start: all is right' 0 status
+	sed "s/^id ......../id 00000000/" $map | head -n -1 >$system/etc/wubi/maps/root.map
+	python3 -c 'import sys, zlib; t = open(sys.argv[1], "rb").read(); open(sys.argv[1], "ab").write(b"crc32 %08x\n" % zlib.crc32(t))' \
+		$system/etc/wubi/maps/root.map
+	boots "another image's map: refused" 3 update --json
+	check_output "another image's map: the reason" '"reason": *"other-map"'
+	cp $map $system/etc/wubi/maps/root.map
+}
+
+# GRUB reads the disk without the journal: what a hook leaves is in its place while the system runs.
+flushed() {
+	head -c 100000 /dev/urandom >$system/boot/new
+	boots 'flush' 0 flush
+	dd if=$mapper of=/run/raw iflag=direct bs=1M status=none
+	check 'flush: without the journal the file is there' debugfs -R 'dump /boot/new /run/seen' /run/raw
+	check 'flush: and whole' cmp $system/boot/new /run/seen
+}
+
+load_module dm_mod loop overlay vfat || fail 'load the modules'
+for name in ascii cp437; do # names with a _ in them
+	insert_module "/usr/lib/uml/modules/$(uname -r)/kernel/fs/nls/nls_$name.ko" || fail "load nls_$name"
+done
+check 'mkfs.vfat' mkfs.vfat -F 32 /dev/ubda1
+check 'mkntfs' mkntfs -Q -q $volume
+check 'create' "$disk" create $volume --size 64M --map $map
+check 'attach' "$disk" attach $volume --map $map
+make_system
+first_run
+upgrades
+failures
+flushed
+umount -l $esp $system/usr $system/dev $system/proc $system/sys $system/run
+check 'unmount the image' umount $system
+check 'detach' "$disk" detach root
+finish
