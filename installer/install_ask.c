@@ -67,8 +67,8 @@ static size_t print_choices(const struct volumes *v, const struct volumes_row **
 		if (row->kind != VOLUMES_NTFS || (!row->is_usable && !row->mounted[0]))
 			continue;
 		choices[n++] = row;
-		progout_print(stderr, "%3zu  %s  '%s', %s, on %s: ", n, row->path, row->label, num_format_bytes(row->size_bytes, size),
-			     row->disk ? row->disk->model : "a disk");
+		progout_print(stderr, "%3zu  %s  '%s', %s, on %s: ", n, row->path, row->label,
+			      num_format_bytes(row->size_bytes, size), row->disk ? row->disk->model : "a disk");
 		if (row->mounted[0])
 			progout_print(stderr, "mounted at '%s', will be unmounted\n", row->mounted);
 		else
@@ -125,9 +125,9 @@ int install_ask_size(const struct install_plan *p, struct conf_install *c, struc
 	uint64_t bytes = suggest(p);
 	int code;
 
-	progout_print(stderr, "%s needs at least %s; %s are free in one piece.\nHow large shall its disk be? [%s] ", p->source.title,
-		     num_format_bytes(p->needed_bytes, need),
-		     num_format_bytes(p->volume ? p->volume->largest_run_bytes : 0, most), num_format_bytes(bytes, text));
+	progout_print(stderr, "%s needs at least %s; %s are free in one piece.\nHow large shall its disk be? [%s] ",
+		      p->source.title, num_format_bytes(p->needed_bytes, need),
+		      num_format_bytes(p->volume ? p->volume->largest_run_bytes : 0, most), num_format_bytes(bytes, text));
 	code = read_answer(answer, sizeof(answer), e);
 	if (!code && answer[0])
 		code = num_parse_bytes(answer, &bytes, e);

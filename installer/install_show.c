@@ -27,9 +27,10 @@ static void show_where(const struct install_plan *p)
 	char size[NUM_BYTES_TEXT], free_text[NUM_BYTES_TEXT], run[NUM_BYTES_TEXT];
 
 	if (p->volume)
-		progout_print(stdout, ROW "%s '%s', %s, %s free, %s in one piece\n", "Windows volume", p->volume->path, p->volume->label,
-			     num_format_bytes(p->volume->size_bytes, size), num_format_bytes(p->volume->free_bytes, free_text),
-			     num_format_bytes(p->volume->largest_run_bytes, run));
+		progout_print(stdout, ROW "%s '%s', %s, %s free, %s in one piece\n", "Windows volume", p->volume->path,
+			      p->volume->label, num_format_bytes(p->volume->size_bytes, size),
+			      num_format_bytes(p->volume->free_bytes, free_text),
+			      num_format_bytes(p->volume->largest_run_bytes, run));
 	if (p->volume && p->volume->disk)
 		progout_print(stdout, ROW "%s %s\n", "on disk", p->volume->disk->path, p->volume->disk->model);
 	if (p->esp)
@@ -63,22 +64,26 @@ static void show_settings(const struct install_params *par, const struct install
 	const struct conf_install *c = &par->conf;
 
 	progout_print(stdout, ROW "%s; user: %s\n", "host name", or_as_it_is(c->hostname), c->user[0] ? c->user : "none");
-	progout_print(stdout, ROW "%s; time zone: %s; keyboard: %s\n", "locale", or_as_it_is(c->locale), or_as_it_is(c->time_zone),
-		     or_as_it_is(c->keyboard));
-	progout_print(stdout, ROW "%s while it is copied, %s afterwards\n", "durability", c->profile_iso_copy[0] ? c->profile_iso_copy :
-		     "fast", c->profile_normal[0] ? c->profile_normal : "safe");
-	progout_print(stdout, ROW "%s%s; the next start is Linux\n", "booting", c->default_linux ?
-		     "the firmware will start Linux by itself, with Windows in its menu" : "the firmware goes on starting Windows by itself",
-		     p->secure_boot ? "; Secure Boot is on" : "");
+	progout_print(stdout, ROW "%s; time zone: %s; keyboard: %s\n", "locale", or_as_it_is(c->locale),
+		      or_as_it_is(c->time_zone), or_as_it_is(c->keyboard));
+	progout_print(stdout, ROW "%s while it is copied, %s afterwards\n", "durability",
+		      c->profile_iso_copy[0] ? c->profile_iso_copy : "fast", c->profile_normal[0] ? c->profile_normal : "safe");
+	progout_print(stdout, ROW "%s%s; the next start is Linux\n", "booting",
+		      c->default_linux ? "the firmware will start Linux by itself, with Windows in its menu"
+				       : "the firmware goes on starting Windows by itself",
+		      p->secure_boot ? "; Secure Boot is on" : "");
 }
 
 static void show_short(const struct install_plan *p)
 {
 	if (p->state == INSTALL_NO_ENTRY)
-		progout_print(stdout, "'%s' holds a complete system that the firmware does not start: its maps, initramfs and boot entry "
-			      "are made anew.\n", p->volume->path);
+		progout_print(stdout,
+			      "'%s' holds a complete system that the firmware does not start: its maps, initramfs and boot "
+			      "entry are made anew.\n",
+			      p->volume->path);
 	else if (p->state == INSTALL_INCOMPLETE)
-		progout_print(stdout, "'%s' holds an interrupted installation: it is removed, and begun anew.\n", p->volume->path);
+		progout_print(stdout, "'%s' holds an interrupted installation: it is removed, and begun anew.\n",
+			      p->volume->path);
 }
 
 void install_show_plan(const struct install_params *par, const struct install_plan *p)
@@ -158,8 +163,8 @@ int install_show_done(const struct install_options *o, const struct install_para
 	}
 	if (o->base.quiet)
 		return PROGOUT_DONE;
-	progout_print(stdout, "\ninstalled: %s is complete, checked and on the disk; boot entry %04" PRIX16 ".\n"
-		      "Restart, and take the live medium out. %s\n",
+	progout_print(stdout, "\ninstalled: %s is complete, checked and on the disk; boot entry %04" PRIX16 ".\nRestart, and "
+		      "take the live medium out. %s\n",
 		      p->source.title[0] ? p->source.title : "the system", number,
 		      par->conf.default_linux ? "Linux starts by itself; its menu has Windows." :
 		      "Linux starts once; after that the firmware's boot menu has it as 'wubi'.");

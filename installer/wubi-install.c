@@ -89,12 +89,10 @@ static int remove_system(const struct install_options *o, struct install_params 
 	int code;
 
 	host_of(&f, o, &h);
-	par->check_only = true;
-	par->conf.unmount = false; /* first only a look */
+	par->check_only = true; /* first a look, which unmounts nothing */
 	code = install_remove(par, &h, &found, &e);
 	progress_tty_end(&f.progress);
-	par->conf.unmount = o->unmount;
-	if (code == -EPERM && o->unmount && !o->base.dry_run && !strcmp(e.reason, "mounted"))
+	if (code == -EPERM && par->conf.unmount && !o->base.dry_run && !strcmp(e.reason, "mounted"))
 		code = 0; /* it is unmounted when it is wanted */
 	else if (!code && !o->base.json)
 		(void)install_show_removed(o, &found, false);

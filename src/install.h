@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * install - from a live system to one that boots from an image on the Windows volume: the steps and their order. And the ways back and
- * around: remove, repair.
+ * install - from a live system to one that boots from an image on the Windows volume: the steps and their order. And the ways
+ * back and around: remove, repair.
  *
- * The image's label says whether it is a system yet: INSTALL_LABEL_INCOMPLETE from the first block on until everything in it is done,
- * checked, unmounted and so on the disk. The firmware's boot entry, and the menu that it reads, come after that. So whatever a power
- * cut leaves: a volume without an image, one with an image that says that it is incomplete, which the next run removes and begins
- * anew, or a complete one, whose boot entry the next run makes.
+ * The image's label says whether it is a system yet: INSTALL_LABEL_INCOMPLETE from the first block on until everything in it is
+ * done, checked, unmounted and so on the disk. The firmware's boot entry, and the menu that it reads, come after that. So
+ * whatever a power cut leaves: a volume without an image, one with an image that says that it is incomplete, which the next run
+ * removes and begins anew, or a complete one, whose boot entry the next run makes.
  */
 #ifndef WUBI_INSTALL_H
 #define WUBI_INSTALL_H
@@ -30,7 +30,8 @@
 #define INSTALL_WORK "/run/wubi-install"                 /* mount points, apt's state; gone afterwards */
 #define INSTALL_POOL "/usr/share/wubi-installer"         /* our own package wubi-tools lies there */
 #define INSTALL_LABEL_INCOMPLETE "wubi-incomplete"       /* at most EXT4FMT_LABEL_MAX bytes */
-#define INSTALL_LABEL "wubi-root"
+#define INSTALL_LABEL_PREFIX "wubi-"
+#define INSTALL_LABEL INSTALL_LABEL_PREFIX "root"
 #define INSTALL_ROOT_IMAGE "/ubuntu/disks/root.disk"
 
 /* How the caller is told, and tells. */
@@ -80,15 +81,15 @@ struct install_plan {
 };
 
 /*
- * Looks at everything; writes nothing but below INSTALL_WORK (and unmounts the volume, if conf.unmount says so and not check_only).
- * The source is checked and mounted: the plan holds that until install_plan_free(). Refusals are in the report, all of them;
- * failures, and "running" (another run), are returned. -ECANCELED.
+ * Looks at everything; writes nothing but below INSTALL_WORK (and unmounts the volume, if conf.unmount says so and not
+ * check_only). The source is checked and mounted: the plan holds that until install_plan_free(). Refusals are in the report,
+ * all of them; failures, and "running" (another run), are returned. -ECANCELED.
  */
 int install_plan_make(const struct install_params *par, const struct install_host *h, struct install_plan **ret, struct err *e);
 
 /*
- * The second half: sizes, user and settings, which may have been asked for meanwhile, against what was seen. Once. Its refusals are
- * in the report, too.
+ * The second half: sizes, user and settings, which may have been asked for meanwhile, against what was seen. Once. Its refusals
+ * are in the report, too.
  */
 int install_plan_settle(const struct install_params *par, struct install_plan *p, const struct install_host *h, struct err *e);
 
@@ -98,8 +99,8 @@ void install_plan_free(struct install_plan *p);
 DEFINE_AUTO(install_plan, struct install_plan *, install_plan_free);
 
 /*
- * Does it. On a failure or interruption before the system is complete all that was made is removed, or the text says what is left; after
- * that the text says that 'wubi-install --repair' does the rest. ret_number: of the firmware's entry.
+ * Does it. On a failure or interruption before the system is complete all that was made is removed, or the text says what is
+ * left; after that the text says that 'wubi-install --repair' does the rest. ret_number: of the firmware's entry.
  */
 int install_run(const struct install_params *par, struct install_plan *p, const struct install_host *h, uint16_t *ret_number,
 		struct err *e);
@@ -114,9 +115,9 @@ struct install_removed {
 };
 
 /*
- * Takes away the firmware's entry, what is on the EFI system partition, the images root, home and swap and the maps beside them; nothing
- * else. check_only: says what there is. conf: volume, esp, unmount. What is on the EFI system partition stays when its map is another
- * volume's.
+ * Takes away the firmware's entry, what is on the EFI system partition, the images root, home and swap and the maps beside
+ * them; nothing else. check_only: says what there is. conf: volume, esp, unmount. What is on the EFI system partition stays
+ * when its map is another volume's.
  */
 int install_remove(const struct install_params *par, const struct install_host *h, struct install_removed *ret, struct err *e);
 
@@ -127,15 +128,15 @@ struct install_repaired {
 };
 
 /*
- * For a system that is there: maps derived from the MFT and written to all their places, an initramfs with them for each kernel, what
- * is on the EFI system partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image"; "incomplete" (an
- * interrupted installation: run it again); those of image_map() and attach.
+ * For a system that is there: maps derived from the MFT and written to all their places, an initramfs with them for each
+ * kernel, what is on the EFI system partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image";
+ * "incomplete" (an interrupted installation: run it again); those of image_map() and attach.
  */
 int install_repair(const struct install_params *par, const struct install_host *h, struct install_repaired *ret, struct err *e);
 
 /*
- * What an ext4 has to have for a system: content_bytes of blocks and inodes of them, with inode tables, journal, the 5 per cent for
- * root, and room to live: an update with a second kernel. Pure; install_size.c has the rule.
+ * What an ext4 has to have for a system: content_bytes of blocks and inodes of them, with inode tables, journal, the 5 per cent
+ * for root, and room to live: an update with a second kernel. Pure; install_size.c has the rule.
  */
 uint64_t install_size_needed(uint64_t content_bytes, uint64_t inodes, unsigned kernels);
 

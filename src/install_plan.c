@@ -32,12 +32,27 @@ static int look_at_machine(struct install_plan *p)
 	struct utsname u;
 
 	if (!efiboot_is_there())
-		report_add(&p->report, "bios", "this machine was started by BIOS, not by UEFI firmware: only UEFI can be installed for "
+		report_add(&p->report, "bios",
+			   "this machine was started by BIOS, not by UEFI firmware: only UEFI can be installed for "
 			   "yet; if its setup has a choice between the two, start the live medium by UEFI");
 	if (uname(&u) || strcmp(u.machine, "x86_64") != 0)
 		report_add(&p->report, "architecture", "this machine is no x86-64: there is no signed boot loader for it here");
 	p->secure_boot = efiboot_secure_boot();
 	return 0;
+}
+
+/* The key is sealed to what started Windows: shim and GRUB in between ask for the recovery key. */
+static void look_for_bitlocker(struct install_plan *p)
+{
+	for (size_t i = 0; i < p->volumes.count; i++) {
+		if (strcmp(p->volumes.rows[i].what, "BitLocker") != 0)
+			continue;
+		report_add(&p->notes, "bitlocker",
+			   "'%s' is encrypted by BitLocker: start Windows from the firmware, not from Linux' menu, or "
+			   "it asks for the recovery key; so let Windows be what the firmware starts by itself",
+			   p->volumes.rows[i].path);
+		return;
+	}
 }
 
 /* ---- the volume ---- */
@@ -46,6 +61,7 @@ static int choose(const struct install_params *par, struct install_plan *p, stru
 {
 	int code = take(p, install_choose(par, 0, &p->volumes, &p->volume, &p->esp, e), e);
 
+	look_for_bitlocker(p);
 	if (code || !p->volume)
 		return code;
 	if (p->volume->reason[0] && !p->volume->is_usable) {
@@ -54,13 +70,17 @@ static int choose(const struct install_params *par, struct install_plan *p, stru
 	}
 	if (!p->esp)
 		return 0;
-	code = take(p, install_state_of(p->volume, p->esp, &p->state, NULL, e), e);
+	code = take(p, install_state_of(p->volume, p->esp, &p->state, e), e);
 	if (!code && p->state == INSTALL_COMPLETE)
-		report_add(&p->report, "installed", "'%s' holds a complete system in '%s': 'wubi-install --repair' makes its boot entry "
-			   "anew, 'wubi-install --remove' removes it with all its files", p->volume->path, INSTALL_ROOT_IMAGE);
+		report_add(&p->report, "installed",
+			   "'%s' holds a complete system in '%s': 'wubi-install --repair' makes its boot entry "
+			   "anew, 'wubi-install --remove' removes it with all its files",
+			   p->volume->path, INSTALL_ROOT_IMAGE);
 	if (!code && p->state == INSTALL_FOREIGN)
-		report_add(&p->report, "image-exists", "'%s' holds '%s', which this program did not make, and its files would be lost: move it "
-			   "away in Windows, or remove it with 'wubi-disk remove'", p->volume->path, INSTALL_ROOT_IMAGE);
+		report_add(&p->report, "image-exists",
+			   "'%s' holds '%s', which this program did not make, and its files would be lost: move it "
+			   "away in Windows, or remove it with 'wubi-disk remove'",
+			   p->volume->path, INSTALL_ROOT_IMAGE);
 	return code;
 }
 
@@ -68,32 +88,54 @@ static void check_esp_space(struct install_plan *p, uint64_t copies_bytes)
 {
 	char have[NUM_BYTES_TEXT], want[NUM_BYTES_TEXT];
 
+	p->esp_free_bytes += install_esp_own_bytes(); /* of an interrupted run: taken away first */
 	if (p->esp_free_bytes < LOADER_BYTES + ESPBOOT_RESERVE_BYTES)
-		report_add(&p->report, "esp-full", "the EFI system partition '%s' has %s free, and %s are needed: remove files of systems "
-			   "that are gone from it", p->esp->path, num_format_bytes(p->esp_free_bytes, have),
+		report_add(&p->report, "esp-full",
+			   "the EFI system partition '%s' has %s free, and %s are needed: remove files of systems "
+			   "that are gone from it",
+			   p->esp->path, num_format_bytes(p->esp_free_bytes, have),
 			   num_format_bytes(LOADER_BYTES + ESPBOOT_RESERVE_BYTES, want));
 	p->copies_fit = p->esp_free_bytes >= LOADER_BYTES + ESPBOOT_RESERVE_BYTES + copies_bytes;
 	if (!p->copies_fit)
-		report_add(&p->notes, "no-copies", "the EFI system partition '%s' has %s free, too little for a copy of kernel and initramfs "
-			   "(about %s): a smaller one is tried; without it, when Windows moves the image, 'wubi-install --repair' from "
-			   "a live system is needed", p->esp->path, num_format_bytes(p->esp_free_bytes, have),
-			   num_format_bytes(copies_bytes, want));
+		report_add(&p->notes, "no-copies",
+			   "the EFI system partition '%s' has %s free, too little for a copy of kernel and initramfs (about "
+			   "%s): a smaller one is tried; without it, when Windows moves the image, 'wubi-install --repair' "
+			   "from a live system is needed",
+			   p->esp->path, num_format_bytes(p->esp_free_bytes, have), num_format_bytes(copies_bytes, want));
 }
 
-/* A menu of somebody else's there would be replaced: that is asked before anything is written. */
-static int look_at_menu(struct install_plan *p, struct err *e)
+/* A menu of somebody else's there would be replaced, or taken for ours: that is asked before anything is written. */
+static int look_at_menu(struct install_plan *p, const char *name, struct err *e)
 {
-	char start[64] = "";
-	FILE *f = fopen(INSTALL_ESP "/" BOOTMENU_FILE, "re");
+	char start[64] = "", path[PATH_MAX];
+	FILE *f;
 
+	(void)snprintf(path, sizeof(path), INSTALL_ESP "/%s", name); /* two short ones */
+	f = fopen(path, "re");
 	if (!f)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : err_errno(e, "'%s' on '%s'", BOOTMENU_FILE, p->esp->path);
+		return errno == ENOENT || errno == ENOTDIR ? 0 : err_errno(e, "'%s' on '%s'", name, p->esp->path);
 	(void)fread(start, 1, sizeof(start) - 1, f); /* of a short or unreadable file, what there is: it is not ours then */
 	(void)fclose(f);                             /* it was only read */
 	if (!bootmenu_is_ours(start))
-		report_add(&p->report, "foreign-menu", "'%s' on the EFI system partition '%s' is another system's, and the signed GRUB reads "
-			   "its menu there: move it away, if that system is gone", BOOTMENU_FILE, p->esp->path);
+		report_add(&p->report, "foreign-menu",
+			   "'%s' on the EFI system partition '%s' is another system's, and the signed GRUB "
+			   "reads its menu there: move it away, if that system is gone", name, p->esp->path);
 	return 0;
+}
+
+/* One system of ours can be started from one EFI system partition. */
+static int look_for_others(struct install_plan *p, struct err *e)
+{
+	bool is_others = false;
+	int code = p->volume ? install_esp_is_others(p->volume, &is_others, e) : 0;
+
+	if (is_others)
+		report_add(&p->report, "other-system",
+			   "the EFI system partition '%s' starts a system in an image on another volume, which "
+			   "would not start any more: remove that one first ('wubi-install --remove --volume' with its "
+			   "volume), or use another disk's EFI system partition (--esp); if that volume is gone, delete the "
+			   "folder EFI/wubi there", p->esp->path);
+	return code;
 }
 
 static int look_at_esp(struct install_plan *p, uint64_t copies_bytes, struct err *e)
@@ -103,6 +145,10 @@ static int look_at_esp(struct install_plan *p, uint64_t copies_bytes, struct err
 
 	if (!p->esp)
 		return 0;
+	if (!p->esp->partuuid[0] || (p->volume && !p->volume->partuuid[0]))
+		report_add(&p->report, "no-partuuid",
+			   "the partition table gives '%s' no identifier, so that neither the firmware nor GRUB could "
+			   "find it: use a disk with a GPT", p->esp->partuuid[0] ? p->volume->path : p->esp->path);
 	code = install_esp_mount(p->esp, false, e);
 	if (code)
 		return code;
@@ -110,7 +156,11 @@ static int look_at_esp(struct install_plan *p, uint64_t copies_bytes, struct err
 		code = err_errno(e, "'%s'", p->esp->path);
 	p->esp_free_bytes = code ? 0 : (uint64_t)st.f_bavail * st.f_frsize;
 	if (!code)
-		code = look_at_menu(p, e);
+		code = look_at_menu(p, BOOTMENU_FILE, e);
+	if (!code)
+		code = look_at_menu(p, "boot/grub/x86_64-efi/grub.cfg", e); /* gcdx64 looks there first */
+	if (!code)
+		code = look_for_others(p, e);
 	if (!code)
 		check_esp_space(p, copies_bytes);
 	return install_esp_unmount(code ? NULL : e) && !code ? -EBUSY : code;
@@ -135,8 +185,8 @@ static int look_at_source(const struct install_params *par, struct install_plan 
 	if (!code)
 		code = livesource_check(&p->source, h->progress, &p->source_is_checked, e);
 	if (!code && !p->source_is_checked)
-		report_add(&p->notes, "no-checksum", "%s has no list of checksums: whether it is whole cannot be told before the copy",
-			   p->source.name);
+		report_add(&p->notes, "no-checksum",
+			   "%s has no list of checksums: whether it is whole cannot be told before the copy", p->source.name);
 	if (!code)
 		code = livesource_mount(&sp, &p->source, e);
 	if (!code)
@@ -195,12 +245,16 @@ static void check_sizes(const struct install_params *par, struct install_plan *p
 	p->sizes[INSTALL_HOME] = par->conf.home_bytes;
 	p->sizes[INSTALL_SWAP] = par->conf.swap_bytes;
 	if (!par->conf.size_bytes)
-		report_add(&p->report, "no-size", "no size was given: %s needs at least %s, better more, and '%s' has %s free in one piece: "
-			   "--size", p->source.title, num_format_bytes(p->needed_bytes, need), p->volume ? p->volume->path : "the volume",
+		report_add(&p->report, "no-size",
+			   "no size was given: %s needs at least %s, better more, and '%s' has %s free in one piece: "
+			   "--size",
+			   p->source.title, num_format_bytes(p->needed_bytes, need), p->volume ? p->volume->path : "the volume",
 			   num_format_bytes(p->volume ? p->volume->largest_run_bytes : 0, free_text));
 	else if (par->conf.size_bytes < p->needed_bytes)
-		report_add(&p->report, "too-small", "%s does not fit into %s: its files, the file system's own needs and room for an update "
-			   "take %s", p->source.title, num_format_bytes(par->conf.size_bytes, given),
+		report_add(&p->report, "too-small",
+			   "%s does not fit into %s: its files, the file system's own needs and room for an update "
+			   "take %s",
+			   p->source.title, num_format_bytes(par->conf.size_bytes, given),
 			   num_format_bytes(p->needed_bytes, need));
 }
 
@@ -213,8 +267,29 @@ static void check_free(struct install_plan *p)
 	for (int i = 0; i < INSTALL_IMAGES; i++)
 		sum += p->sizes[i];
 	if (p->state != INSTALL_INCOMPLETE && sum > p->volume->free_bytes)
-		report_add(&p->report, "no-space", "'%s' has %s free, and the images take %s together: free space in Windows, or take less",
+		report_add(&p->report, "no-space",
+			   "'%s' has %s free, and the images take %s together: free space in Windows, or take less",
 			   p->volume->path, num_format_bytes(p->volume->free_bytes, have), num_format_bytes(sum, need));
+}
+
+/* What an interrupted run made says so, and goes first; all else is somebody's. */
+static int check_images(struct install_plan *p, struct err *e)
+{
+	char label[EXT4FMT_LABEL_MAX + 1];
+	bool exists = false;
+	int code = 0;
+
+	for (int i = INSTALL_HOME; !code && i < INSTALL_IMAGES; i++) {
+		if (!p->sizes[i])
+			continue;
+		code = install_label_of(p->volume, (enum install_image)i, &exists, label, e);
+		if (!code && exists && strcmp(label, INSTALL_LABEL_INCOMPLETE) != 0)
+			report_add(&p->report, "image-exists",
+				   "'%s' holds an image '%s' already, and its files would be lost: move it away in "
+				   "Windows, or do without --%s",
+				   p->volume->path, install_image_names[i], install_image_names[i]);
+	}
+	return code;
 }
 
 /* The image that is in the way of an anew goes first: then the preflight would tell another story, so it is made then. */
@@ -247,11 +322,14 @@ static int plan_image(struct install_plan *p, const struct install_host *h, stru
 static void check_user(const struct install_params *par, struct install_plan *p)
 {
 	if (!par->conf.user[0] && !par->conf.command[0])
-		report_add(&p->report, "no-user", "no user was named: nobody could log in to the new system: --user, with password-hash in "
+		report_add(&p->report, "no-user",
+			   "no user was named: nobody could log in to the new system: --user, with password-hash in "
 			   "the configuration or a terminal to ask for the password on");
 	else if (par->conf.user[0] && !par->conf.password_hash[0])
-		report_add(&p->report, "no-password", "user '%s' has no password: give password-hash in the configuration, or run this on a "
-			   "terminal, where it is asked for", par->conf.user);
+		report_add(&p->report, "no-password",
+			   "user '%s' has no password: give password-hash in the configuration, or run this on a "
+			   "terminal, where it is asked for",
+			   par->conf.user);
 }
 
 /* By the copied system's own lists: to be told after the copy would be late. */
@@ -307,7 +385,9 @@ int install_plan_settle(const struct install_params *par, struct install_plan *p
 	if (!p->volume)
 		return 0;
 	check_free(p);
-	code = check_settings(par, p, e);
+	code = take(p, check_images(p, e), e);
+	if (!code)
+		code = check_settings(par, p, e);
 	if (code || p->report.count)
 		return code;
 	return take(p, plan_image(p, h, e), e);

@@ -36,19 +36,26 @@ int install_work_folder(const char *path, struct err *e); /* mkdir -p below it *
 void install_work_close(int fd);                          /* removes what is no mount point any more */
 
 /*
- * The volume and the EFI system partition that conf names, from a scan. A mounted volume is unmounted if conf says so, and scanned
- * again. needs_esp: without one is a refusal. Refusals as volumes_choose() and volumes_esp(); "mounted".
+ * The volume and the EFI system partition that conf names, from a scan. A mounted volume is unmounted if conf says so, and
+ * scanned again. needs_esp: without one is a refusal. Refusals as volumes_choose() and volumes_esp(); "mounted".
  */
-int install_choose(const struct install_params *par, uint64_t needed_bytes, struct volumes *v, const struct volumes_row **ret_volume,
-		   const struct volumes_row **ret_esp, struct err *e);
+int install_choose(const struct install_params *par, uint64_t needed_bytes, struct volumes *v,
+		   const struct volumes_row **ret_volume, const struct volumes_row **ret_esp, struct err *e);
 
 /* Mounts it at INSTALL_ESP, for writing or not; and back. A second unmount does nothing. */
 int install_esp_mount(const struct volumes_row *esp, bool writable, struct err *e);
 int install_esp_unmount(struct err *e);
 
-/* Is there an image, is it complete, does the firmware start it? ret_map (may be NULL): its map as it is on the volume. */
-int install_state_of(const struct volumes_row *volume, const struct volumes_row *esp, enum install_state *ret, struct map **ret_map,
+/* Is there an image root, is it complete, does the firmware start it? */
+int install_state_of(const struct volumes_row *volume, const struct volumes_row *esp, enum install_state *ret, struct err *e);
+
+/* Is there an image of that name, and what is the label of what is in it? "": none. */
+int install_label_of(const struct volumes_row *volume, enum install_image i, bool *ret_exists, char ret[EXT4FMT_LABEL_MAX + 1],
 		     struct err *e);
+
+/* INSTALL_ESP is mounted. Is what is there of ours another volume's? And how much is it? */
+int install_esp_is_others(const struct volumes_row *volume, bool *ret, struct err *e);
+uint64_t install_esp_own_bytes(void);
 
 /* Attaches the images whose maps there are. */
 int install_attach(const struct volumes_row *volume, struct install_mounts *m, struct err *e);
@@ -60,16 +67,16 @@ int install_mount(const struct volumes_row *volume, struct install_mounts *m, bo
 int install_unmount(struct install_mounts *m, struct err *e);
 void install_mounts_clear(struct install_mounts *m); /* unmounts as well as it can, frees the maps */
 
-/* The label of root's ext4, whose device is attached and not mounted. */
-int install_set_label(const char *label, struct err *e);
+/* "wubi-NAME" becomes the label of an image that is attached and not mounted. */
+int install_set_label(const struct install_mounts *m, enum install_image i, struct err *e);
 
 /* For a complete system that the firmware does not start: what is left to do. */
 int install_finish(const struct install_params *par, struct install_plan *p, const struct install_host *h, uint16_t *ret_number,
 		   struct err *e);
 
 /*
- * Root is attached, complete and not mounted; the EFI system partition is mounted for writing. Mounts root read-only, makes menu and
- * firmware entry, unmounts it.
+ * Root is attached, complete and not mounted; the EFI system partition is mounted for writing. Mounts root read-only, makes
+ * menu and firmware entry, unmounts it.
  */
 int install_boot_entry(const struct volumes_row *volume, const struct volumes_row *esp, struct install_mounts *m,
 		       const struct espboot_params *how, struct report *notes, uint16_t *ret_number, struct err *e);

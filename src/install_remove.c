@@ -3,44 +3,10 @@
 #include "install_private.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapfile.h"
-
-/* Is what lies on the EFI system partition this volume's? By the map of root there. One that cannot be read is nobody else's. */
-static int is_of_volume(const struct volumes_row *volume, bool *ret, struct err *e)
-{
-	AUTO(map) struct map *m = NULL;
-	struct err why = ERR_INIT;
-	char serial[17];
-	int code = mapfile_read(INSTALL_ESP "/" BOOTMENU_FOLDER "/root.map", &m, &why);
-
-	*ret = code == 0 || code == -ENOENT || err_is_refusal(&why);
-	if (code)
-		return *ret ? 0 : err_set(e, code, "%s", why.text);
-	(void)snprintf(serial, sizeof(serial), "%016" PRIx64, m->host.serial);
-	*ret = !strcmp(serial, volume->serial);
-	return 0;
-}
-
-static int remove_boot(const struct install_params *par, const struct volumes_row *volume, const struct volumes_row *esp,
-		       struct install_removed *ret, struct err *e)
-{
-	bool ours = false;
-	int code = install_esp_mount(esp, !par->check_only, e), last;
-
-	if (!code)
-		code = is_of_volume(volume, &ours, e);
-	if (!code && ours)
-		code = espboot_remove(INSTALL_ESP, esp->path, par->check_only, &ret->esp_files, e);
-	if (!code && ours && ret->esp_files)
-		(void)snprintf(ret->esp, sizeof(ret->esp), "%s", esp->path);
-	last = install_esp_unmount(code ? NULL : e);
-	return code ? code : last;
-}
 
 static int has_entry(const struct volumes_row *esp, bool *ret, struct err *e)
 {
@@ -55,6 +21,25 @@ static int has_entry(const struct volumes_row *esp, bool *ret, struct err *e)
 	if (!code)
 		*ret = efiboot_find(list, esp->partuuid, ESPBOOT_LOADER) != NULL;
 	return code;
+}
+
+static int remove_boot(const struct install_params *par, const struct volumes_row *volume, const struct volumes_row *esp,
+		       struct install_removed *ret, struct err *e)
+{
+	bool ours = false, is_others = false;
+	int code = install_esp_mount(esp, !par->check_only, e), last;
+
+	if (!code)
+		code = install_esp_is_others(volume, &is_others, e);
+	ours = !code && !is_others;
+	if (ours)
+		code = has_entry(esp, &ret->entry, e);
+	if (!code && ours)
+		code = espboot_remove(INSTALL_ESP, esp->path, par->check_only, &ret->esp_files, e);
+	if (!code && ours && ret->esp_files)
+		(void)snprintf(ret->esp, sizeof(ret->esp), "%s", esp->path);
+	last = install_esp_unmount(code ? NULL : e);
+	return code ? code : last;
 }
 
 /* An image of that name that is not there is none to remove. */
@@ -107,8 +92,6 @@ static int remove_all(const struct install_params *par, const struct install_hos
 		return code;
 	}
 	code = check_images(par, volume, e);
-	if (!code && esp)
-		code = has_entry(esp, &ret->entry, e);
 	if (!code && esp)
 		code = install_begin(h, "removing its boot entry", e);
 	if (!code && esp)

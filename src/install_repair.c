@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mapfile.h"
 #include "progress.h"
@@ -28,7 +29,9 @@ static int derive(struct repair *r, enum install_image i, struct err *e)
 {
 	char path[NTFSVOL_PATH_MAX];
 	struct install_mounts *m = &r->mounts;
-	struct image_map_params mp = { .volume = r->volume->path, .path = path, .name = install_image_names[i], .host_map = true };
+	struct image_map_params mp = {
+		.volume = r->volume->path, .path = path, .name = install_image_names[i], .host_map = true
+	};
 	struct err why = ERR_INIT;
 	int code;
 
@@ -37,8 +40,10 @@ static int derive(struct repair *r, enum install_image i, struct err *e)
 	if (code == -ENOENT && i != INSTALL_ROOT)
 		return 0;
 	if (code == -ENOENT)
-		return err_refuse(e, "no-image", "'%s' holds no '%s': is it another volume? If chkdsk moved it to found.000, move it back in "
-				  "Windows", r->volume->path, path);
+		return err_refuse(e, "no-image",
+				  "'%s' holds no '%s': is it another volume? If chkdsk moved it to found.000, move it back in "
+				  "Windows",
+				  r->volume->path, path);
 	if (code && e)
 		*e = why;
 	return code;
@@ -56,13 +61,15 @@ static int derive_all(struct repair *r, struct err *e)
 static int refuse_state(enum install_state state, const struct volumes_row *volume, struct err *e)
 {
 	if (state == INSTALL_NONE)
-		return err_refuse(e, "no-image", "'%s' holds no '" INSTALL_ROOT_IMAGE "': is it another volume? If chkdsk moved it to "
-				  "found.000, move it back in Windows", volume->path);
-	if (state == INSTALL_FOREIGN)
-		return err_refuse(e, "no-image", "'" INSTALL_ROOT_IMAGE "' on '%s' holds no system that this program installed", volume->path);
+		return err_refuse(e, "no-image",
+				  "'%s' holds no '" INSTALL_ROOT_IMAGE "': is it another volume? If chkdsk moved it to "
+				  "found.000, move it back in Windows",
+				  volume->path);
 	if (state == INSTALL_INCOMPLETE)
-		return err_refuse(e, "incomplete", "what '%s' holds is an interrupted installation: run wubi-install again, which begins "
-				  "it anew, or remove it with --remove", volume->path);
+		return err_refuse(e, "incomplete",
+				  "what '%s' holds is an interrupted installation: run wubi-install again, which begins "
+				  "it anew, or remove it with --remove",
+				  volume->path);
 	return 0;
 }
 
@@ -76,9 +83,23 @@ static int put_map(const struct map *m, struct err *e)
 	return mapfile_write(path, m, e);
 }
 
+/* A label is soon changed; a system that we made has this. */
+static int check_system(struct err *e)
+{
+	char path[PATH_MAX];
+
+	if (!textfile_resolve(INSTALL_TARGET, "/etc/wubi/maps/root.map", path) && access(path, F_OK) == 0)
+		return 0;
+	return err_refuse(e, "no-image", "'" INSTALL_ROOT_IMAGE "' holds no system that this program installed: it has no "
+			  "/etc/wubi/maps/root.map");
+}
+
 static int put_maps(struct repair *r, struct err *e)
 {
 	int code = install_begin(r->h, "writing the maps into the system", e);
+
+	if (!code)
+		code = check_system(e);
 
 	for (int i = 0; !code && i < INSTALL_IMAGES; i++)
 		if (r->mounts.maps[i])
@@ -136,9 +157,18 @@ static int make_bootable(struct repair *r, struct err *e)
 
 static int mount_all(struct repair *r, struct err *e)
 {
+	bool is_others = false;
 	int code = install_mount(r->volume, &r->mounts, false, e);
 
-	return code ? code : install_esp_mount(r->esp, true, e);
+	if (!code)
+		code = install_esp_mount(r->esp, true, e);
+	if (!code)
+		code = install_esp_is_others(r->volume, &is_others, e);
+	if (!code && is_others)
+		code = err_refuse(e, "other-system",
+				  "the EFI system partition '%s' starts a system in an image on another volume, which would not "
+				  "start any more: remove that one first, or name another with --esp", r->esp->path);
+	return code;
 }
 
 static int run(struct repair *r, struct err *e)
@@ -186,11 +216,12 @@ static int check_and_repair(const struct install_params *par, const struct insta
 	int code = 0;
 
 	if (!efiboot_is_there())
-		code = err_refuse(e, "bios", "this machine was started by BIOS, not by UEFI firmware: start the live medium by UEFI");
+		code = err_refuse(e, "bios",
+				  "this machine was started by BIOS, not by UEFI firmware: start the live medium by UEFI");
 	if (!code)
 		code = install_choose(par, 0, &v, &volume, &esp, e);
 	if (!code)
-		code = install_state_of(volume, esp, &state, NULL, e);
+		code = install_state_of(volume, esp, &state, e);
 	if (!code)
 		code = refuse_state(state, volume, e);
 	return code || par->check_only ? code : repair(par, h, volume, esp, ret, e);

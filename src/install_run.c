@@ -28,21 +28,40 @@ static void image_path(enum install_image i, char ret[NTFSVOL_PATH_MAX])
 
 /* ---- the images ---- */
 
-/* What an interrupted run left. */
+/* There is no complete system: what is on the EFI system partition would start nothing, or one that is half made. */
+static int clear_boot(struct run *r, struct err *e)
+{
+	bool is_others = false;
+	size_t files;
+	int code = install_begin(r->h, "making room", e), last;
+
+	if (!code)
+		code = install_esp_mount(r->plan->esp, true, e);
+	if (!code)
+		code = install_esp_is_others(r->plan->volume, &is_others, e);
+	if (!code && is_others)
+		code = err_refuse(e, "other-system",
+				  "the EFI system partition '%s' starts a system on another volume", r->plan->esp->path);
+	if (!code)
+		code = espboot_remove(INSTALL_ESP, r->plan->esp->path, false, &files, e);
+	last = install_esp_unmount(code ? NULL : e);
+	return code ? code : last;
+}
+
+/* Root last: what says that the rest is of an interrupted run. An image that says nothing of the kind is somebody's. */
 static int remove_incomplete(struct run *r, struct err *e)
 {
-	char path[NTFSVOL_PATH_MAX];
+	char path[NTFSVOL_PATH_MAX], label[EXT4FMT_LABEL_MAX + 1];
 	uint64_t freed;
+	bool exists;
 	int code = 0;
 
-	if (r->plan->state != INSTALL_INCOMPLETE)
-		return 0;
-	code = install_begin(r->h, "removing what an interrupted installation left", e);
-	for (int i = 0; !code && i < INSTALL_IMAGES; i++) {
+	for (int i = INSTALL_IMAGES - 1; !code && i >= 0; i--) {
+		code = install_label_of(r->plan->volume, (enum install_image)i, &exists, label, e);
+		if (code || !exists || strcmp(label, INSTALL_LABEL_INCOMPLETE) != 0)
+			continue;
 		image_path((enum install_image)i, path);
 		code = image_remove(r->plan->volume->path, path, false, NULL, &freed, e);
-		if (code == -ENOENT)
-			code = 0;
 	}
 	return code;
 }
@@ -55,7 +74,7 @@ static int make_image(struct run *r, enum install_image i, struct err *e)
 		.size_bytes = r->plan->sizes[i],
 		.max_extents = 1,
 		.fs = i == INSTALL_SWAP ? "swap" : "ext4",
-		.label = i == INSTALL_ROOT ? INSTALL_LABEL_INCOMPLETE : i == INSTALL_HOME ? "wubi-home" : "wubi-swap",
+		.label = INSTALL_LABEL_INCOMPLETE,
 		.host_map = true,
 	};
 	int code = image_create(&ip, NULL, NULL, r->h->progress, &r->mounts.maps[i], e);
@@ -241,8 +260,9 @@ static int complete(struct run *r, struct err *e)
 		code = install_unmount(&r->mounts, e);
 	if (!code)
 		code = install_attach(r->plan->volume, &r->mounts, e);
-	if (!code)
-		code = install_set_label(INSTALL_LABEL, e);
+	for (int i = INSTALL_IMAGES - 1; !code && i >= 0; i--) /* root, which says that all is there, last */
+		if (r->mounts.maps[i])
+			code = install_set_label(&r->mounts, (enum install_image)i, e);
 	r->is_complete = !code;
 	return code;
 }
@@ -317,7 +337,7 @@ static int undo(struct run *r, int code, struct err *e)
 static int install(struct run *r, struct err *e)
 {
 	static int (*const steps[])(struct run *r, struct err *e) = {
-		remove_incomplete, make_images, enter_phase, copy, make_system, fill_esp, complete, make_bootable,
+		clear_boot, remove_incomplete, make_images, enter_phase, copy, make_system, fill_esp, complete, make_bootable,
 	};
 	int code = 0;
 

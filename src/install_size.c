@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How large an image has to be. The rule's numbers are ext4fmt.c's: inodes of 256 bytes, one for each 16 KiB; 5 per cent for root. */
+/* How large an image has to be. The rule's numbers are ext4fmt.c's: inodes of 256 bytes, one for each 16 KiB; 5 per cent for
+ * root. */
 #include "install.h"
 
 #include "num.h"

@@ -14,7 +14,9 @@
 #include "attach.h"
 #include "dmnames.h"
 #include "filedev.h"
+#include "ids.h"
 #include "mountfs.h"
+#include "swapfmt.h"
 
 #define LOCK INSTALL_WORK ".lock"
 #define DEVICE "/dev/mapper/" DMNAMES_PREFIX
@@ -46,6 +48,23 @@ int install_work_folder(const char *path, struct err *e)
 	return mkdir(path, 0755) && errno != EEXIST ? err_errno(e, "make folder '%s'", path) : 0;
 }
 
+/* Without the folder there was no run that did not end well. A device that somebody else has in use stays, and is told of
+ * later. */
+static int clear_leftovers(struct err *e)
+{
+	int code;
+
+	if (access(INSTALL_WORK, F_OK))
+		return 0;
+	target_end_programs(INSTALL_TARGET);
+	code = mountfs_unmount_below(INSTALL_WORK, e);
+	if (code)
+		return err_wrap(e, code, "what a run that was killed has left mounted: end what uses it, then retry");
+	for (int i = INSTALL_IMAGES - 1; i >= 0; i--)
+		(void)image_detach(install_image_names[i], NULL); /* most are not attached */
+	return 0;
+}
+
 int install_work_open(int *ret_fd, struct err *e)
 {
 	AUTO_FD int fd = open(LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -58,7 +77,9 @@ int install_work_open(int *ret_fd, struct err *e)
 			return err_errno(e, "the lock '%s'", LOCK);
 		return err_refuse(e, "running", "another wubi-install is at work: wait for it, or end it");
 	}
-	code = install_work_folder(INSTALL_WORK, e);
+	code = clear_leftovers(e);
+	if (!code)
+		code = install_work_folder(INSTALL_WORK, e);
 	if (!code)
 		*ret_fd = TAKE_FD(fd);
 	return code;
@@ -89,13 +110,30 @@ void install_work_close(int fd)
 
 /* ---- the EFI system partition ---- */
 
+/*
+ * A live desktop may have it mounted: the kernel then gives the same file system once more, but only with the same right to
+ * write. Looking writes nothing in either case.
+ */
 int install_esp_mount(const struct volumes_row *esp, bool writable, struct err *e)
 {
+	struct mountfs_entry elsewhere = { .target = "" };
+	struct stat st;
+	bool readonly;
 	int code = install_work_folder(INSTALL_ESP, e);
 
-	/* names as Windows writes them; nobody else has to see it */
+	if (!code && stat(esp->path, &st))
+		code = err_errno(e, "'%s'", esp->path);
 	if (!code)
-		code = mountfs_mount(esp->path, INSTALL_ESP, "vfat", writable ? "umask=0077" : "umask=0077,ro", e);
+		code = mountfs_find(st.st_rdev, &elsewhere, e);
+	if (code)
+		return code;
+	if (elsewhere.target[0] && elsewhere.super_is_readonly)
+		return err_refuse(e, "mounted",
+				  "the EFI system partition '%s' is mounted read-only at '%s', so that nothing can be written to "
+				  "it: unmount it", esp->path, elsewhere.target);
+	readonly = !writable && !elsewhere.target[0];
+	/* names as Windows writes them; nobody else has to see it */
+	code = mountfs_mount(esp->path, INSTALL_ESP, "vfat", readonly ? "umask=0077,ro" : "umask=0077", e);
 	return code ? err_wrap(e, code, "the EFI system partition '%s'", esp->path) : 0;
 }
 
@@ -217,12 +255,22 @@ void install_mounts_clear(struct install_mounts *m)
 	*m = (struct install_mounts){ .root_mounted = false };
 }
 
-int install_set_label(const char *label, struct err *e)
+int install_set_label(const struct install_mounts *m, enum install_image i, struct err *e)
 {
 	AUTO(blkio) struct blkio *io = NULL;
-	int code = filedev_open(DEVICE "root", FILEDEV_WRITE, &io, e);
+	struct swapfmt_params swap = { .label = NULL };
+	char device[128], label[SWAPFMT_LABEL_MAX + 1];
+	int code;
 
-	return code ? code : ext4fmt_set_label(io, label, e);
+	(void)snprintf(device, sizeof(device), DEVICE "%s", install_image_names[i]);
+	(void)snprintf(label, sizeof(label), INSTALL_LABEL_PREFIX "%s", install_image_names[i]);
+	code = filedev_open(device, FILEDEV_WRITE, &io, e);
+	if (code || strcmp(m->maps[i]->fs_type, "swap") != 0)
+		return code ? code : ext4fmt_set_label(io, label, e);
+	swap.label = label;
+	if (!ids_from_text(m->maps[i]->fs_uuid, swap.uuid))
+		return err_set(e, -EINVAL, "'%s' is no UUID", m->maps[i]->fs_uuid);
+	return swapfmt_write(io, &swap, e); /* nobody has swapped to it yet */
 }
 
 /* ---- booting ---- */
@@ -254,7 +302,8 @@ static int find_number(const char *partuuid, uint16_t *ret, struct err *e)
 		return code;
 	entry = efiboot_find(list, partuuid, ESPBOOT_LOADER);
 	if (!entry)
-		return err_set(e, -EIO, "the firmware's boot entry was made, and is not there: does the firmware keep its settings?");
+		return err_set(e, -EIO,
+			       "the firmware's boot entry was made, and is not there: does the firmware keep its settings?");
 	*ret = entry->number;
 	return 0;
 }

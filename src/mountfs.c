@@ -90,6 +90,41 @@ static int mounts_open(int direction, struct libmnt_table **ret, struct libmnt_i
 	return *ret && *ret_iter ? 0 : err_set(e, -ENOMEM, "read '%s': out of memory", MOUNTINFO);
 }
 
+/* Of the last mount there. False: none. */
+static bool find_below(struct libmnt_table *t, struct libmnt_iter *i, const char *folder, char ret[PATH_MAX])
+{
+	struct libmnt_fs *fs = NULL;
+	size_t n = strlen(folder);
+
+	while (mnt_table_next_fs(t, i, &fs) == 0) {
+		const char *target = mnt_fs_get_target(fs);
+
+		if (!target || strncmp(target, folder, n) != 0 || target[n] != '/')
+			continue;
+		(void)snprintf(ret, PATH_MAX, "%s", target);
+		return true;
+	}
+	return false;
+}
+
+int mountfs_unmount_below(const char *folder, struct err *e)
+{
+	char target[PATH_MAX];
+	bool is_found = true;
+	int code = 0;
+
+	while (!code && is_found) {
+		AUTO(table) struct libmnt_table *t = NULL;
+		AUTO(iter) struct libmnt_iter *i = NULL;
+
+		code = mounts_open(MNT_ITER_BACKWARD, &t, &i, e);
+		is_found = !code && find_below(t, i, folder, target);
+		if (is_found)
+			code = mountfs_unmount(target, e);
+	}
+	return code;
+}
+
 static bool has_option(const char *options, const char *name)
 {
 	return options && mnt_optstr_get_option(options, name, NULL, NULL) == 0;

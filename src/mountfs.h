@@ -28,6 +28,9 @@ int mountfs_mount(const char *source, const char *target, const char *type, cons
 /* -EBUSY: in use; -EINVAL: not a mount point. */
 int mountfs_unmount(const char *target, struct err *e);
 
+/* All that is mounted below the folder, not at it, the last first. The first that cannot be is the error. */
+int mountfs_unmount_below(const char *folder, struct err *e);
+
 /* Where the block device is mounted in this namespace, by its number: the last mount first. *ret->target is "" if nowhere. */
 int mountfs_find(dev_t device, struct mountfs_entry *ret, struct err *e);
 

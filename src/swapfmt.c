@@ -71,3 +71,17 @@ int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, s
 		rc = blkio_flush(io, e);
 	return rc == 0 ? 0 : err_wrap(e, rc, "format '%s' as swap", io->name);
 }
+
+int swapfmt_get_label(const struct blkio *io, char *ret, struct err *e)
+{
+	struct swap_page page;
+	int rc = blkio_read(io, 0, &page, sizeof(page), e);
+
+	if (rc != 0)
+		return rc;
+	if (memcmp(page.signature, "SWAPSPACE2", sizeof(page.signature)) != 0)
+		return err_set(e, -ENODATA, "'%s' holds no swap", io->name);
+	memcpy(ret, page.label, SWAPFMT_LABEL_MAX);
+	ret[SWAPFMT_LABEL_MAX] = '\0';
+	return 0;
+}

@@ -19,4 +19,7 @@ struct swapfmt_params {
  * -EINVAL for too small or a label too long. */
 int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, struct err *e);
 
+/* -ENODATA: no swap header. ret: SWAPFMT_LABEL_MAX + 1 bytes. */
+int swapfmt_get_label(const struct blkio *io, char *ret, struct err *e);
+
 #endif

@@ -48,7 +48,8 @@ static int plan_locale(const struct target *t, const char *locale, char **ret, s
 	if (is_known)
 		return 0;
 	free(TAKE(*ret));
-	return err_refuse(e, "locale", "the new system knows no locale '%s': choose one of its '" SUPPORTED "', as 'de_DE.UTF-8'", locale);
+	return err_refuse(e, "locale",
+			  "the new system knows no locale '%s': choose one of its '" SUPPORTED "', as 'de_DE.UTF-8'", locale);
 }
 
 static int generate(struct target *t, const char *locale, struct err *e)
