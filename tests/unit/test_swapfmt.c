@@ -212,6 +212,21 @@ static void every_io_error_is_the_result(void **state)
 	blkio_free(base);
 }
 
+static void label_is_read_back(void **state)
+{
+	char label[SWAPFMT_LABEL_MAX + 1] = "untouched";
+	struct blkio *io = device(NUM_MIB, 0);
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(swapfmt_get_label(io, label, &e), -ENODATA);
+	assert_string_equal(label, "untouched");
+	assert_int_equal(swapfmt_write(io, &params, NULL), 0);
+	assert_int_equal(swapfmt_get_label(io, label, NULL), 0);
+	assert_string_equal(label, params.label);
+	blkio_free(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +236,7 @@ int main(void)
 		cmocka_unit_test(other_tools_read_it),
 		cmocka_unit_test(page_is_that_of_mkswap),
 		cmocka_unit_test(every_io_error_is_the_result),
+		cmocka_unit_test(label_is_read_back),
 	};
 
 	if (setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1) != 0)
