@@ -67,7 +67,7 @@ static void show_settings(const struct install_params *par, const struct install
 	progout_print(stdout, ROW "%s; time zone: %s; keyboard: %s\n", "locale", or_as_it_is(c->locale),
 		      or_as_it_is(c->time_zone), or_as_it_is(c->keyboard));
 	progout_print(stdout, ROW "%s while it is copied, %s afterwards\n", "durability",
-		      c->profile_iso_copy[0] ? c->profile_iso_copy : "fast", c->profile_normal[0] ? c->profile_normal : "safe");
+		      p->profiles[PROFILE_ISO_COPY], p->profiles[PROFILE_NORMAL]);
 	progout_print(stdout, ROW "%s%s; the next start is Linux\n", "booting",
 		      c->default_linux ? "the firmware will start Linux by itself, with Windows in its menu"
 				       : "the firmware goes on starting Windows by itself",

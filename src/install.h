@@ -77,6 +77,7 @@ struct install_plan {
 	bool secure_boot;
 	struct report report;                     /* empty: it can go on */
 	struct report notes;                      /* what the user should know */
+	char profiles[PROFILE_PHASES][PROFILE_NAME_MAX]; /* of each phase: conf's choice, or what wubi.conf has */
 	int lock_fd;
 };
 

@@ -351,10 +351,31 @@ static uint64_t copies_guess(const struct livesource *s)
 	return (s->kernel[0] && stat(s->kernel, &st) == 0 ? (uint64_t)st.st_size : 12 * NUM_MIB) + 64 * NUM_MIB;
 }
 
+/* The copy has the same wubi.conf as this system: our package brings it. */
+static int look_at_profiles(const struct install_params *par, struct install_plan *p, struct err *e)
+{
+	const char *const chosen[PROFILE_PHASES] = {
+		[PROFILE_NORMAL] = par->conf.profile_normal,
+		[PROFILE_ISO_COPY] = par->conf.profile_iso_copy,
+	};
+	const struct profctl_params pp = { .root = "" };
+	AUTO_FREE struct conf *c = calloc(1, sizeof(*c));
+	const struct profile *found;
+	int code = c ? profctl_conf_read(&pp, c, e) : err_set(e, -ENOMEM, "out of memory");
+
+	for (int i = 0; !code && i < PROFILE_PHASES; i++) {
+		(void)snprintf(p->profiles[i], PROFILE_NAME_MAX, "%s", chosen[i][0] ? chosen[i] : c->phase[i]);
+		code = take(p, profctl_find(c, p->profiles[i], "wubi-install.conf", &found, e), e);
+	}
+	return code;
+}
+
 static int look(const struct install_params *par, struct install_plan *p, const struct install_host *h, struct err *e)
 {
 	int code = look_at_machine(p);
 
+	if (!code)
+		code = look_at_profiles(par, p, e);
 	if (!code)
 		code = install_begin(h, "looking at the disks", e);
 	if (!code)

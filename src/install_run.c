@@ -98,10 +98,8 @@ static int make_images(struct run *r, struct err *e)
 static int enter_phase(struct run *r, struct err *e)
 {
 	const struct profctl_params pp = { .root = "" };
-	const char *name = r->par->conf.profile_iso_copy;
 
-	return name[0] ? profctl_phase_enter_profile(&pp, name, &r->phase, e) :
-			 profctl_phase_enter(&pp, PROFILE_ISO_COPY, &r->phase, e);
+	return profctl_phase_enter_profile(&pp, r->plan->profiles[PROFILE_ISO_COPY], &r->phase, e);
 }
 
 static int copy(struct run *r, struct err *e)
@@ -140,8 +138,8 @@ static void settings_of(const struct run *r, const struct map **maps, struct tar
 		.time_zone = c->time_zone,
 		.keyboard = c->keyboard,
 		.clock_utc = c->clock_utc,
-		.profile_normal = c->profile_normal,
-		.profile_iso_copy = c->profile_iso_copy,
+		.profile_normal = r->plan->profiles[PROFILE_NORMAL],
+		.profile_iso_copy = r->plan->profiles[PROFILE_ISO_COPY],
 		.command = c->command,
 		.esp_partuuid = r->plan->esp->partuuid,
 		.maps = maps,

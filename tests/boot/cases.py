@@ -28,9 +28,10 @@ def say(text):
         print(text, flush=True)
 
 
-def case(name, system='bookworm-initramfs', layout=None):
-    """Decorator: a case of 'soak'. The function's text says what it shows."""
+def case(name, system='bookworm-initramfs', layout=None, test=None):
+    """Decorator: a case of 'soak'. The function's text says what it shows; test: another class than Test."""
     def register(function):
+        function.test = test or Test
         REGISTRY[name] = (function, system, layout or Layout(), (function.__doc__ or name).strip())
         return function
     return register
@@ -123,7 +124,7 @@ def stop_on_signals():
 
 def run_case(name, function, system, layout):
     """(passed, what was said, seconds)."""
-    began, test = time.monotonic(), Test(name, layout)
+    began, test = time.monotonic(), getattr(function, 'test', Test)(name, layout)
     try:
         test.prepare(system)
         function(test)

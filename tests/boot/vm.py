@@ -28,6 +28,10 @@ class Disk:
     def __init__(self, path, bus='virtio', sector=512, late=False, write_mib_s=None):
         self.path, self.bus, self.sector, self.late, self.write_mib_s = path, bus, sector, late, write_mib_s
 
+    def drive(self):
+        limit = ',throttling.bps-write=%d' % (self.write_mib_s << 20) if self.write_mib_s else ''
+        return 'format=raw,file=%s,cache=unsafe,discard=unmap,file.locking=off%s' % (self.path, limit)
+
     def device(self, number):
         name = {'virtio': 'virtio-blk-pci', 'sata': 'ide-hd', 'nvme': 'nvme', 'scsi': 'scsi-hd'}[self.bus]
         device = {'driver': name, 'drive': 'disk%d' % number, 'id': 'dev%d' % number}
@@ -40,10 +44,11 @@ class Disk:
         return device
 
 
-class Machine:
-    """A started machine. Use it as a context: it is dead at the end."""
+class Guest:
+    """A started machine. Use it as a context: it is dead at the end. The words of QEMU's command line that make it the machine it is
+    come from who is derived from this."""
 
-    def __init__(self, work, kernel, initrd, disks, append='', script='', root=APPEND, vga=False, memory='1G'):
+    def __init__(self, work, disks, script, words, checks=(CHECKS,)):
         os.makedirs(work, exist_ok=True)
         self.work, self.text, self.ended = work, '', None
         self.lock, self.began = threading.Condition(), time.monotonic()
@@ -52,17 +57,18 @@ class Machine:
         self.console_file = os.path.join(work, 'console')
         self.socket = os.path.join(work, 'qmp')
         script_file = os.path.join(work, 'script')
-        with open(CHECKS, encoding='utf-8') as checks, open(script_file, 'w', encoding='utf-8') as file:
-            file.write(checks.read() + script + '\ndone_checking\n')
+        with open(script_file, 'w', encoding='utf-8') as file:
+            for path in checks:
+                with open(path, encoding='utf-8') as functions:
+                    file.write(functions.read())
+            file.write(script + '\ndone_checking\n')
         for old in (self.socket, self.results_file):
             if os.path.exists(old):
                 os.unlink(old)
-        command = ['qemu-system-x86_64', '-accel', 'tcg,tb-size=512', '-cpu', 'qemu64', '-machine', 'pc', '-smp', '1', '-m', memory,
-                   '-display', 'none', '-nodefaults', '-no-reboot', '-serial', 'stdio', '-serial', 'file:' + self.results_file,
-                   '-qmp', 'unix:%s,server=on,wait=off' % self.socket, '-fw_cfg', 'name=opt/wubi/script,file=' + script_file,
-                   '-kernel', kernel, '-initrd', initrd, '-append', ' '.join((root, PATIENCE, append))]
-        command += ['-vga', 'std'] if vga else []
-        command += self._disk_options()
+        command = ['qemu-system-x86_64', '-accel', 'tcg,tb-size=512', '-display', 'none', '-nodefaults', '-no-reboot',
+                   '-serial', 'stdio', '-serial', 'file:' + self.results_file, '-qmp', 'unix:%s,server=on,wait=off' % self.socket,
+                   '-fw_cfg', 'name=opt/wubi/script,file=' + script_file]
+        command += words + self._disk_options()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -73,8 +79,7 @@ class Machine:
         if any(d.bus == 'scsi' for d in self.disks):
             options += ['-device', 'virtio-scsi-pci']
         for number, disk in enumerate(self.disks):
-            options += ['-drive', 'if=none,id=disk%d,format=raw,file=%s,cache=unsafe,discard=unmap,file.locking=off%s'
-                        % (number, disk.path, ',throttling.bps-write=%d' % (disk.write_mib_s << 20) if disk.write_mib_s else '')]
+            options += ['-drive', 'if=none,id=disk%d,%s' % (number, disk.drive())]
             if not disk.late:
                 options += ['-device', ','.join('%s' % v if k == 'driver' else '%s=%s' % (k, v)
                                                 for k, v in disk.device(number).items())]
@@ -181,3 +186,12 @@ class Machine:
 
     def seconds(self):
         return time.monotonic() - self.began
+
+
+class Machine(Guest):
+    """Without firmware to speak of: QEMU hands over the kernel, the initramfs and the command line."""
+
+    def __init__(self, work, kernel, initrd, disks, append='', script='', root=APPEND, vga=False, memory='1G'):
+        words = ['-cpu', 'qemu64', '-machine', 'pc', '-smp', '1', '-m', memory, '-kernel', kernel, '-initrd', initrd,
+                 '-append', ' '.join((root, PATIENCE, append))]
+        super().__init__(work, disks, script, words + (['-vga', 'std'] if vga else []))
