@@ -63,12 +63,12 @@ static bool ask(void *ctx)
 int target_do(const struct target *t, const struct target_program *p, char **ret_output, struct err *e)
 {
 	const char *const variables[] = { "DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true", "LC_ALL=C.UTF-8",
-					  "HOME=/root", "TERM=dumb", p->variable, NULL };
+					  "HOME=/root", "TERM=dumb", TARGET_VARIABLE "=1", p->variable, NULL };
 	AUTO_FREE const char **arguments = NULL;
 	char program[PATH_MAX];
 	struct target copy = *t;
-	struct runprog_params run = { .more = RUNPROG_SYSTEM_PATH, .variables = variables, .bare = true, .root = t->root,
-				      .input = p->input, .interrupted = ask, .ctx = &copy };
+	struct runprog_params run = { .more = p->path ? p->path : RUNPROG_SYSTEM_PATH, .variables = variables, .bare = true,
+				      .root = t->root, .input = p->input, .interrupted = ask, .ctx = &copy };
 	struct err why = ERR_INIT;
 	size_t n = 0;
 	int code;
@@ -148,6 +148,14 @@ static void end_all(const struct target *t)
 		(void)poll(NULL, 0, TICK_MS);
 	for (int i = 0; i < PATIENCE_TICKS && signal_all(t, SIGKILL); i++)
 		(void)poll(NULL, 0, TICK_MS);
+}
+
+void target_end_programs(const char *root)
+{
+	struct target t = { .mount_count = 0 };
+
+	if (realpath(root, t.root) && strcmp(t.root, "/") != 0)
+		end_all(&t);
 }
 
 /* ---- services ---- */

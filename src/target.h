@@ -29,10 +29,13 @@ struct target_settings { /* "" or NULL: as the copied system has it */
 };
 
 /*
- * Would the settings be refused, by the system as it is on the medium? Before anything is copied. tree: read-only is fine; nothing is
- * run. Refusals "locale", "time-zone", "user", into the report.
+ * Would the settings be refused, by the system as it is on the medium? Before anything is copied. tree: read-only is fine;
+ * nothing is run. Refusals "locale", "time-zone", "user", into the report.
  */
 int target_check(const char *tree, const struct target_settings *s, struct report *report, struct err *e);
+
+/* In the environment of all that is run in a target: our own hooks there do nothing, for the installer does it itself. */
+#define TARGET_VARIABLE "WUBI_INSTALL"
 
 /* The target with /dev, /proc, /sys and /run of its own in it, so that programs of it can be run. */
 struct target;
@@ -43,15 +46,21 @@ int target_leave(struct target *t, struct err *e); /* unmounts, takes policy-rc.
 void target_free(struct target *t);                /* of one that was not left: leaves it as well as it can. NULL is fine */
 DEFINE_AUTO(target, struct target *, target_free);
 
+/* Ends what still runs with this folder as its root: programs of a run that was killed. */
+void target_end_programs(const char *root);
+
 /* Runs a program of the target in it; its output goes to standard error. arguments[0] is looked for in the target's PATH. */
 int target_run(struct target *t, const char *const *arguments, struct err *e);
 
 /* The steps, in this order. */
 int target_packages(struct target *t, const struct debpool *debs, struct err *e); /* dpkg, all at once, without a network */
-int target_purge_live(struct target *t, struct err *e); /* live-boot, live-config, casper, installers; their folders */
+
+/* live-boot, live-config, casper, installers, with their folders. One on which another package depends stays: no failure. */
+int target_purge_live(struct target *t, struct err *e);
 
 /*
- * fstab, maps, hostname, hosts, machine-id, clock, locale, time zone, keyboard, SSH host keys, unsafe dpkg settings, GRUB's.
+ * fstab, maps, hostname, hosts, machine-id, clock, locale, time zone, keyboard, SSH host keys, unsafe dpkg settings, GRUB's;
+ * the medium is no source of apt's any more.
  * keyboard: "de", "de:nodeadkeys" or "de(nodeadkeys)". Refusals: "locale", "time-zone" (the system does not know it).
  */
 int target_files(struct target *t, const struct target_settings *s, struct err *e);
@@ -60,7 +69,8 @@ int target_files(struct target *t, const struct target_settings *s, struct err *
 int target_user(struct target *t, const struct target_settings *s, struct err *e);
 
 /*
- * An initramfs for each kernel, looked at by initrdcheck (-EBADMSG: it lacks something); grub.cfg by update-grub, where it is.
+ * An initramfs for each kernel, looked at by initrdcheck (-EBADMSG: it lacks something): until it is whole, the old one is kept,
+ * and put back after a failure, the first of which is returned when all were tried; grub.cfg by update-grub, where it is.
  * Refusals: "no-kernel", "no-initramfs" (nothing that builds one).
  */
 int target_kernels(struct target *t, const struct target_settings *s, struct err *e);

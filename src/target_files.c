@@ -2,8 +2,7 @@
 /* Files that make the copied system one of this machine. */
 #include "target_private.h"
 
-#include <dirent.h>
-#include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #define DPKG_FOLDER "/etc/dpkg/dpkg.cfg.d"
 #define UNSAFE "force-unsafe-io"
 #define SSH_FOLDER "/etc/ssh"
+#define APT_FOLDER "/etc/apt"
 
 /*
  * grub-mkconfig asks grub-probe, and then these files, which win. By UUID it would not find root before wubi-attach has been at
@@ -77,26 +77,6 @@ static int name_host(struct target *t, const char *hostname, struct err *e)
 	return code ? code : write_taken(t, "/etc/hosts", target_hosts_text(old, hostname), e);
 }
 
-static int for_each_in(struct target *t, const char *folder, int (*fn)(struct target *t, const char *path, struct err *e),
-		       struct err *e)
-{
-	char resolved[PATH_MAX], path[PATH_MAX];
-	struct dirent *d;
-	DIR *dir;
-	int code = target_path(t, folder, resolved, e);
-
-	if (code)
-		return code;
-	dir = opendir(resolved);
-	if (!dir)
-		return errno == ENOENT ? 0 : err_errno(e, "folder '%s'", resolved);
-	while (!code && (d = readdir(dir)))
-		if (d->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s", folder, d->d_name) < (int)sizeof(path))
-			code = fn(t, path, e);
-	(void)closedir(dir); /* it was only read */
-	return code;
-}
-
 static int drop_host_key(struct target *t, const char *path, struct err *e)
 {
 	static const char begin[] = SSH_FOLDER "/ssh_host_";
@@ -109,7 +89,7 @@ static int make_host_keys(struct target *t, struct err *e)
 {
 	static const char *const keygen[] = { "ssh-keygen", "-A", NULL };
 	char server[PATH_MAX];
-	int code = for_each_in(t, SSH_FOLDER, drop_host_key, e);
+	int code = target_for_each_in(t, SSH_FOLDER, drop_host_key, e);
 
 	return code || !target_find(t, "sshd", server) ? code : target_run_if_there(t, keygen, e);
 }
@@ -152,10 +132,40 @@ static int make_dpkg_safe(struct target *t, const char *path, struct err *e)
 	return text && !is_left ? target_remove(t, path, e) : target_write(t, path, text, e);
 }
 
+static int put_apt(struct target *t, const char *path, char *(*make)(const char *old, bool *ret_changed), struct err *e)
+{
+	AUTO_FREE char *old = NULL, *text = NULL;
+	bool is_changed = false;
+	int code = target_read(t, path, &old, e);
+
+	if (code || !old)
+		return code;
+	text = make(old, &is_changed);
+	return text && !is_changed ? 0 : target_write(t, path, text, e);
+}
+
+static int forget_medium(struct target *t, const char *path, struct err *e)
+{
+	if (fnmatch("*.list", path, 0) == 0)
+		return put_apt(t, path, target_apt_lines_text, e);
+	return fnmatch("*.sources", path, 0) == 0 ? put_apt(t, path, target_apt_stanzas_text, e) : 0;
+}
+
+/* GRUB's packages for a firmware make it of this; ours need none of those. */
+static int default_grub(struct target *t, struct err *e)
+{
+	AUTO_FREE char *text = NULL;
+	int code = target_has(t, "/etc/default/grub") ? 0 : target_read(t, "/usr/share/grub/default/grub", &text, e);
+
+	return code || !text ? code : target_write(t, "/etc/default/grub", text, e);
+}
+
 static int boot_settings(struct target *t, struct err *e)
 {
-	int code = target_write(t, TARGET_GRUB, GRUB_TEXT, e);
+	int code = default_grub(t, e);
 
+	if (!code)
+		code = target_write(t, TARGET_GRUB, GRUB_TEXT, e);
 	/* no hibernation: Windows may have moved the image meanwhile */
 	if (!code && target_has(t, "/etc/initramfs-tools"))
 		code = target_write(t, "/etc/initramfs-tools/conf.d/resume", "RESUME=none\n", e);
@@ -175,7 +185,11 @@ int target_files(struct target *t, const struct target_settings *s, struct err *
 	if (!code)
 		code = target_locale_files(t, s, e);
 	if (!code)
-		code = for_each_in(t, DPKG_FOLDER, make_dpkg_safe, e);
+		code = target_for_each_in(t, DPKG_FOLDER, make_dpkg_safe, e);
+	if (!code)
+		code = forget_medium(t, APT_FOLDER "/sources.list", e);
+	if (!code)
+		code = target_for_each_in(t, APT_FOLDER "/sources.list.d", forget_medium, e);
 	if (!code)
 		code = boot_settings(t, e);
 	return code;

@@ -2,6 +2,7 @@
 /* Files of the target: every path goes through textfile_resolve(), so that its links lead to files of its own. */
 #include "target_private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -113,6 +114,26 @@ int target_make_folder(const struct target *t, const char *path, struct err *e)
 		resolved[end] = kept;
 		n = end;
 	}
+	return code;
+}
+
+int target_for_each_in(struct target *t, const char *folder,
+		       int (*fn)(struct target *t, const char *path, struct err *e), struct err *e)
+{
+	char resolved[PATH_MAX], path[PATH_MAX];
+	struct dirent *d;
+	DIR *dir;
+	int code = target_path(t, folder, resolved, e);
+
+	if (code)
+		return code;
+	dir = opendir(resolved);
+	if (!dir)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : err_errno(e, "folder '%s'", resolved);
+	while (!code && (d = readdir(dir)))
+		if (d->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s", folder, d->d_name) < (int)sizeof(path))
+			code = fn(t, path, e);
+	(void)closedir(dir); /* it was only read */
 	return code;
 }
 

@@ -9,6 +9,8 @@
 
 #define TARGET_MOUNTS_MAX 8
 #define TARGET_MAPS "/etc/wubi/maps"
+#define TARGET_MODULES "/lib/modules"
+#define TARGET_VERSION_MAX 128 /* of a kernel */
 #define TARGET_GRUB "/etc/default/grub.d/wubi-boot.cfg"
 
 struct target {
@@ -36,6 +38,10 @@ int target_remove(const struct target *t, const char *path, struct err *e);     
 int target_remove_tree(const struct target *t, const char *path, struct err *e); /* with all that is in it; not there is fine */
 int target_make_folder(const struct target *t, const char *path, struct err *e); /* and those above it */
 
+/* fn is called with the path of each that is in the folder, hidden ones left out. Not there, or no folder, is fine. */
+int target_for_each_in(struct target *t, const char *folder,
+		       int (*fn)(struct target *t, const char *path, struct err *e), struct err *e);
+
 /* From outside into the target: mode 0644, fsync; what is there is replaced. */
 int target_copy_in(const struct target *t, const char *from, const char *path, struct err *e);
 
@@ -47,6 +53,7 @@ struct target_program {
 	const char *const *arguments;
 	const char *input;
 	const char *variable; /* "NAME=VALUE", NULL: none */
+	const char *path;     /* its PATH, NULL: the usual one */
 };
 int target_do(const struct target *t, const struct target_program *p, char **ret_output, struct err *e);
 
@@ -71,10 +78,20 @@ char *target_localegen_text(const char *old, const char *supported, const char *
 /* Is it one of ours, that a live medium needs and an installed system does not? */
 bool target_is_live_package(const char *name);
 
+/* 'apt-get -s' would change nothing but packages of which target_is_live_package(). */
+bool target_is_live_only(const char *simulation);
+
+/* apt's sources, in lines and in stanzas ("deb822"), in which those are switched off that are the live medium. */
+char *target_apt_lines_text(const char *old, bool *ret_changed);
+char *target_apt_stanzas_text(const char *old, bool *ret_changed);
+
 /* The version of a kernel's file, by Linux's boot protocol. False: it is none, or has none. */
 bool target_kernel_version(const unsigned char *head, size_t n, char *ret, size_t size);
 
 /* ---- parts ---- */
+
+/* By update-initramfs or dracut, and looked at. After a failure the one that was there before is there. */
+int target_build_image(struct target *t, const char *version, struct err *e);
 
 int target_locale_files(struct target *t, const struct target_settings *s, struct err *e);
 int target_locale_check(const struct target *t, const struct target_settings *s, struct err *e); /* refusals of the former */

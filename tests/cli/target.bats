@@ -35,14 +35,19 @@ system() {
 	mv -- "$ROOT.part" "$ROOT"
 }
 
-fake_package() { # NAME
+fake_package() { # NAME [DEPENDS [POSTINST]]
 	local tree=$FOLDER/$1
 	mkdir -p "$tree/DEBIAN" "$tree/usr/share/$1"
 	echo "it is" >"$tree/usr/share/$1/file"
-	printf '%s\n' "Package: $1" 'Version: 1' 'Architecture: all' 'Maintainer: nobody <nobody@example.org>' 'Description: made up' \
-		>"$tree/DEBIAN/control"
+	printf '%s\n' "Package: $1" 'Version: 1' 'Architecture: all' 'Maintainer: nobody <nobody@example.org>' \
+		${2:+"Depends: $2"} 'Description: made up' >"$tree/DEBIAN/control"
+	[ -z "${3:-}" ] || { printf '#!/bin/sh\n%s\n' "$3" >"$tree/DEBIAN/postinst" && chmod 755 "$tree/DEBIAN/postinst"; }
 	dpkg-deb -b "$tree" "$FOLDER/$1.deb" >/dev/null
 }
+
+on_system() { dpkg --root="$ROOT" --force-script-chrootless "$@" >"$T/dpkg.log" 2>&1 || fail "dpkg $*: $(<"$T/dpkg.log")"; }
+# states NAME...: of those that are there.
+states() { dpkg-query --root="$ROOT" -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null | grep -v '^un' | paste -sd ' '; }
 
 # maps: root.map and swap.map in $FOLDER.
 maps() {
@@ -158,6 +163,83 @@ ours() { awk '$5 ~ /^\/(dev|proc|sys|run)($|\/(pts|shm|fs|mqueue))/ { print $3, 
 	has_line etc/initramfs-tools/update-initramfs.conf update_initramfs=yes
 }
 
+@test "none but the medium's own packages go: one on which another depends stays, a held one goes" {
+	local name
+	system
+	for name in casper calamares ubiquity live-config; do fake_package "$name"; done
+	fake_package desktop-here casper
+	fake_package either-one 'calamares | ubiquity'
+	for name in casper calamares ubiquity live-config desktop-here either-one; do on_system -i "$FOLDER/$name.deb"; done
+	echo live-config hold | dpkg --root="$ROOT" --set-selections
+	mkdir -p "$ROOT/etc/live" "$ROOT/etc/systemd/system/multi-user.target.wants"
+	ln -sfn /lib/systemd/system/live-config.service "$ROOT/etc/systemd/system/multi-user.target.wants/live-config.service"
+	ln -sfn /lib/systemd/system/other.service "$ROOT/etc/systemd/system/multi-user.target.wants/other.service"
+	for _ in 1 2; do
+		done_by purge
+		eq "$(states desktop-here either-one casper)" 'ii casper ii desktop-here ii either-one' states
+		eq "$(states calamares ubiquity)" 'ii ubiquity' 'which either-one needs'
+		eq "$(states live-config)" '' 'a held one'
+		[ -d "$ROOT/etc/live" ] || fail "/etc/live, of one that stays"
+		[ ! -L "$ROOT/etc/systemd/system/multi-user.target.wants/live-config.service" ] || fail "a unit that is gone"
+		[ -L "$ROOT/etc/systemd/system/multi-user.target.wants/other.service" ] || fail "somebody else's"
+	done
+	on_system --purge desktop-here either-one
+	done_by purge
+	eq "$(states casper calamares ubiquity)" '' states
+	absent "$ROOT/etc/live"
+}
+
+@test "a package's script that calls grub-install or update-grub reaches neither; one that fails is told" {
+	local name
+	system
+	for name in grub-install update-grub; do
+		[ ! -e "$ROOT/usr/sbin/$name" ] || mv "$ROOT/usr/sbin/$name" "$T/$name"
+		printf '#!/bin/sh\necho %s >>/reached\nexit 9\n' "$name" >"$ROOT/usr/sbin/$name"
+		chmod 755 "$ROOT/usr/sbin/$name"
+	done
+	fake_package grub-like '' 'set -e; grub-install --target=x86_64-efi; update-grub'
+	target deb="$FOLDER/grub-like.deb" packages
+	for name in grub-install update-grub; do
+		rm "$ROOT/usr/sbin/$name"
+		[ ! -e "$T/$name" ] || mv "$T/$name" "$ROOT/usr/sbin/$name"
+	done
+	[ "$status" = 0 ] || fail "status $status"
+	absent "$ROOT/reached"
+	absent "$ROOT/run/wubi-install"
+	fake_package broken-one '' 'echo "it has its reasons" >&2; exit 5'
+	target deb="$FOLDER/broken-one.deb" packages
+	on_system --purge grub-like broken-one
+	[ "$status" = 1 ] || fail "status $status"
+	has "$err" 'it has its reasons'
+	has "$err" '^failed: configure packages: .*messages above name'
+}
+
+@test "apt does not ask for the medium any more; links and files of the live system are as an installed one has them" {
+	system
+	maps
+	printf 'overlay / overlay rw 0 0\ntmpfs /tmp tmpfs nosuid,nodev 0 0\n' >"$ROOT/etc/fstab"
+	rm -f "$ROOT/etc/resolv.conf"
+	ln -s ../run/systemd/resolve/stub-resolv.conf "$ROOT/etc/resolv.conf"
+	mkdir -p "$ROOT/etc/apt/sources.list.d" "$ROOT/var/lib/live/config"
+	printf 'deb %s bookworm main\n' 'cdrom:[Debian 12]/' http://deb.debian.org/debian >"$ROOT/etc/apt/sources.list"
+	echo 'deb [trusted=yes] file:/run/live/medium bookworm main' >"$ROOT/etc/apt/sources.list.d/medium.list"
+	printf '%s\n' 'Types: deb' 'URIs: file:/cdrom' 'Suites: bookworm' 'Components: main' \
+		>"$ROOT/etc/apt/sources.list.d/medium.sources"
+	for _ in 1 2; do
+		done_by map="$FOLDER/root.map" purge files
+		eq "$(<"$ROOT/etc/apt/sources.list")" \
+			$'# deb cdrom:[Debian 12]/ bookworm main\ndeb http://deb.debian.org/debian bookworm main' sources.list
+		eq "$(grep -v '^#' "$ROOT/etc/apt/sources.list.d/medium.list")" '' medium.list
+		has_line etc/apt/sources.list.d/medium.sources 'Enabled: no'
+		has_line etc/apt/sources.list.d/medium.sources 'URIs: file:/cdrom'
+		eq "$(chroot "$ROOT" apt-get update --print-uris 2>&1 | cut -d / -f 1-4 | sort -u)" "'http://deb.debian.org/debian" \
+			"what apt would ask for"
+		eq "$(readlink "$ROOT/etc/resolv.conf")" ../run/systemd/resolve/stub-resolv.conf resolv.conf
+		! grep -E 'overlay|tmpfs' "$ROOT/etc/fstab" || fail "fstab of the medium"
+		absent "$ROOT/var/lib/live"
+	done
+}
+
 @test "F13 its files: fstab, maps, name, clock, zone, keyboard; what made dpkg unsafe is gone; a second run changes nothing" {
 	local first=''
 	system
@@ -244,6 +326,72 @@ ours() { awk '$5 ~ /^\/(dev|proc|sys|run)($|\/(pts|shm|fs|mqueue))/ { print $3, 
 	mv "$T/post" "$ROOT/etc/initramfs/post-update.d/zy-wubi"
 	[ "$status" = 1 ] || fail "status $status"
 	has "$err" 'was built, but'
+}
+
+# A hook never ends, and the driver is told to end meanwhile.
+interrupt_build() {
+	local pid
+	printf '#!/bin/sh\n[ "$1" = prereqs ] || { echo begun >&2; exec tail -f /dev/null; }\n' \
+		>"$ROOT/etc/initramfs-tools/hooks/broken"
+	status=0
+	"$DRIVER" "$ROOT" map="$FOLDER/root.map" kernels 2>"$T/err" </dev/null 3>&- >&2 &
+	pid=$!
+	until grep -q begun "$T/err" 2>/dev/null; do kill -0 "$pid" || fail "it ended: $(<"$T/err")"; done
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	err=$(<"$T/err")
+}
+
+@test "the old initramfs goes when the new one is whole: not after a failure, an interruption, or when the run was killed" {
+	local version image before name
+	system
+	[ -e "$DEB" ] || skip "no $DEB: run 'make deb'"
+	maps
+	version=$(cd "$ROOT/lib/modules" && echo *)
+	image=$ROOT/boot/initrd.img-$version
+	done_by map="$FOLDER/root.map" deb="$DEB" packages files kernels
+	absent "$image.wubi-kept"
+	before=$(md5sum <"$image")
+	as_before() {
+		eq "$(md5sum <"$image")" "$before" "the initramfs after $1"
+		eq "$(cd "$ROOT/boot" && echo initrd*)" "initrd.img-$version" "what lies in /boot after $1"
+	}
+	# its hooks lack: it is built, and looked at
+	mv "$ROOT/usr/share/initramfs-tools/hooks/wubi" "$T/hook"
+	mv "$ROOT/etc/initramfs/post-update.d/zy-wubi" "$T/post"
+	target map="$FOLDER/root.map" kernels
+	mv "$T/hook" "$ROOT/usr/share/initramfs-tools/hooks/wubi"
+	mv "$T/post" "$ROOT/etc/initramfs/post-update.d/zy-wubi"
+	has "$err" 'was built, but'
+	as_before 'one that lacks something'
+	printf '#!/bin/sh\n[ "$1" = prereqs ] || exit 1\n' >"$ROOT/etc/initramfs-tools/hooks/broken"
+	chmod 755 "$ROOT/etc/initramfs-tools/hooks/broken"
+	target map="$FOLDER/root.map" kernels
+	[ "$status" = 1 ] || fail "status $status"
+	as_before 'a hook that fails'
+	mv "$image" "$image.wubi-kept" # of a run that was killed
+	target map="$FOLDER/root.map" kernels
+	[ "$status" = 1 ] || fail "status $status"
+	as_before 'a run that was killed, and a hook that fails'
+	interrupt_build
+	[ "$status" = 1 ] || fail "status $status"
+	has "$err" interrupted
+	as_before 'an interruption'
+	rm "$ROOT/etc/initramfs-tools/hooks/broken"
+	# others, of which none can be made: before and after it in the folder
+	for name in 1.1.1-a 2.2.2-b 3.3.3-c 4.4.4-d; do
+		mkdir "$ROOT/lib/modules/$name"
+		touch "$ROOT/lib/modules/$name/modules.dep"
+		cp "$ROOT/boot/vmlinuz-$version" "$ROOT/boot/vmlinuz-$name"
+	done
+	rm "$image"
+	echo left >"$image.wubi-kept"
+	target map="$FOLDER/root.map" kernels
+	for name in 1.1.1-a 2.2.2-b 3.3.3-c 4.4.4-d; do rm -r "$ROOT/lib/modules/$name" "$ROOT/boot/"*"-$name"; done
+	[ "$status" = 1 ] || fail "status $status"
+	has "$err" "^failed: kernel '[1-4]\\.[1-4]\\.[1-4]-[a-d]'"
+	[ "$(stat -c %s "$image")" -gt 1000000 ] || fail "the good one was not built"
+	absent "$image.wubi-kept"
 }
 
 @test "profiles are chosen in the target, not here" {

@@ -198,6 +198,63 @@ static void test_live_packages(void **state)
 		assert_false(target_is_live_package(others[i]));
 }
 
+static void test_what_apt_would_remove(void **state)
+{
+	static const char quiet[] = "Reading package lists...\nThe following packages will be REMOVED:\n  gnome* live-boot*\n";
+
+	(void)state;
+	assert_true(target_is_live_only(""));
+	assert_true(target_is_live_only(quiet));
+	assert_true(target_is_live_only("Purg live-boot [1:20230131]\nRemv live-tools:amd64 [1]\nPurg casper"));
+	assert_false(target_is_live_only("Purg live-boot [1]\nRemv gnome [1] [live-boot ]\n"));
+	assert_false(target_is_live_only("Purg gnome\n"));
+	assert_false(target_is_live_only("Purg live-boot [1]\nPurg gnome:amd64 [1]"));
+	assert_false(target_is_live_only("Purg live-boot [1]\nInst live-boot-doc (1 Debian:12)\n"));
+	assert_false(target_is_live_only("Remv\n"));
+}
+
+static void test_sources_in_lines(void **state)
+{
+	static const char others[] = "# deb cdrom:[x]/ y z\n\ndeb http://deb.debian.org/debian bookworm main\n"
+				     "deb [ arch=amd64 ] file:/srv/mirror x y\ndeb file:/cdromish x y\ndeb\ndeb [\ndeb [a] \n";
+	bool changed = true;
+
+	(void)state;
+	assert_text(target_apt_lines_text(others, &changed), others);
+	assert_false(changed);
+	assert_text(target_apt_lines_text("deb cdrom:[Debian 12 _x_]/ bookworm main\n"
+					  "  deb-src [trusted=yes a=b]\tfile:///cdrom/ ./\ndeb http://x y z\n"
+					  "deb [trusted=yes] file:/run/live/medium bookworm main", &changed),
+		    "# deb cdrom:[Debian 12 _x_]/ bookworm main\n#   deb-src [trusted=yes a=b]\tfile:///cdrom/ ./\n"
+		    "deb http://x y z\n# deb [trusted=yes] file:/run/live/medium bookworm main\n");
+	assert_true(changed);
+	assert_text(target_apt_lines_text("deb copy:/media/cdrom0 x y", &changed), "# deb copy:/media/cdrom0 x y\n");
+	assert_text(target_apt_lines_text("", &changed), "");
+	assert_false(changed);
+}
+
+static void test_sources_in_stanzas(void **state)
+{
+	static const char others[] = "Types: deb\nURIs: http://deb.debian.org/debian\n# file:/cdrom\nSuites: file:/cdrom\n\n\n"
+				     "Enabled: no\n x: y\nURIs:\n";
+	static const char off[] = "Enabled: no\n# why\nTypes: deb\nURIs: file:/cdrom\n  cdrom:[x]/\nSuites: y\n";
+	bool changed = true;
+
+	(void)state;
+	assert_text(target_apt_stanzas_text(others, &changed), others);
+	assert_false(changed);
+	assert_text(target_apt_stanzas_text("# why\nTypes: deb\nURIs: file:/cdrom\n  cdrom:[x]/\nEnabled: yes\nSuites: y",
+					    &changed), off);
+	assert_true(changed);
+	assert_text(target_apt_stanzas_text(off, &changed), off);
+	assert_text(target_apt_stanzas_text("Types: deb\nuris: file:/run/live/medium http://x\n http://y\nSuites: z\n\n"
+					    "Types: deb\n", &changed),
+		    "URIs: http://x http://y\nTypes: deb\nSuites: z\n\nTypes: deb\n");
+	assert_true(changed);
+	assert_text(target_apt_stanzas_text("", &changed), "");
+	assert_false(changed);
+}
+
 static void put_version(unsigned char *head, unsigned at, const char *text)
 {
 	memset(head, 0, 4096);
@@ -248,6 +305,9 @@ int main(void)
 		cmocka_unit_test(test_lines_with_a_word),
 		cmocka_unit_test(test_locales),
 		cmocka_unit_test(test_live_packages),
+		cmocka_unit_test(test_what_apt_would_remove),
+		cmocka_unit_test(test_sources_in_lines),
+		cmocka_unit_test(test_sources_in_stanzas),
 		cmocka_unit_test(test_kernel_versions),
 	};
 
