@@ -17,6 +17,7 @@
 #include "progmain.h"
 #include "progout.h"
 #include "signals.h"
+#include "target.h"
 #include "textfile.h"
 
 #define PENDING "boot.pending"
@@ -68,7 +69,8 @@ static const struct optrows_verb verbs[] = {
 	  "Exit status: 0 all is right, 1 an update is due, or failed, 2 usage, 3 refused, 4 interrupted." },
 	{ VERB_FLUSH, "flush", "", 0, 0, "put on the disk what GRUB reads",
 	  "GRUB replays no journal: /boot and / are synced, and their journals written out, by a freeze and thaw.", NULL },
-	{ VERB_ENTRY, "entry", "", 0, 0, "print the entry of Windows for GRUB's menu", "For /etc/grub.d.", NULL },
+	{ VERB_ENTRY, "entry", "", 0, 0, "print our entries for GRUB's menu",
+	  "Windows, and the kernel copy on the EFI system partition. For /etc/grub.d.", NULL },
 };
 
 static const char *state_of(const struct boot_options *o)
@@ -189,7 +191,7 @@ static int work(struct boot_run *r, struct err *e)
 	char path[PATH_MAX];
 	int code;
 
-	if (!r->o->base.json && (r->has_work || !r->o->hook))
+	if (!r->o->base.json && (r->has_work || !r->o->hook || report_has(&r->plan.notes, "bad-initramfs")))
 		(void)print(r, ""); /* a closed stdout is no reason to leave the boot loader as it is; the end tells it */
 	code = r->has_work ? espboot_update(&par, &r->plan, &progress, e) : 0;
 	if (!code)
@@ -216,23 +218,32 @@ static int update(struct boot_run *r, struct err *e)
 	return code;
 }
 
-/* The package manager that runs us has done its own work well. */
-static int end_hook(const struct boot_options *o, const struct err *e)
+/* For the next start. */
+static void remember(const struct boot_options *o, const struct err *e)
 {
 	struct err why = ERR_INIT;
 	char path[PATH_MAX], text[sizeof(e->text) + 2];
 
+	(void)snprintf(text, sizeof(text), "%s\n", e->text);
+	if (pending_path(o, path, &why) || textfile_write(path, text, &why))
+		progout_print(stderr, "wubi-boot: %s\n", why.text);
+}
+
+/* The package manager that runs us has done its own work well. */
+static int end_hook(const struct boot_options *o, const struct err *e)
+{
 	(void)progout_fail(&o->base, e, NULL);
 	progout_print(stderr, "wubi-boot: this is tried again at the next start; 'wubi-boot status' says how it stands\n");
 	openlog("wubi-boot", LOG_PID, LOG_DAEMON);
 	syslog(LOG_ERR, "%s", e->text);
-	(void)snprintf(text, sizeof(text), "%s\n", e->text);
-	if (pending_path(o, path, &why) || textfile_write(path, text, &why))
-		progout_print(stderr, "wubi-boot: %s\n", why.text);
+	remember(o, e);
 	return PROGOUT_DONE;
 }
 
-/* Not in an image: nothing. In one, without an EFI system partition: as in a chroot, or while somebody has it unmounted. */
+/*
+ * Not in an image: nothing. In one, without an EFI system partition, as in a chroot, or while somebody has it unmounted: no
+ * failure, and is done at the next start all the same.
+ */
 static int skip(const struct boot_options *o, struct err *e)
 {
 	struct err why = ERR_INIT;
@@ -241,7 +252,10 @@ static int skip(const struct boot_options *o, struct err *e)
 		return PROGOUT_DONE;
 	if (!o->base.quiet)
 		progout_print(stderr, "wubi-boot: note: %s\n", e->text);
-	return o->base.dry_run || !flush(&why) ? PROGOUT_DONE : end_hook(o, &why);
+	if (o->base.dry_run)
+		return PROGOUT_DONE;
+	remember(o, e);
+	return flush(&why) ? end_hook(o, &why) : PROGOUT_DONE;
 }
 
 static int look(const struct boot_options *o, struct boot_run *r, struct err *e)
@@ -254,8 +268,11 @@ static int run_update(const struct boot_options *o)
 {
 	__attribute__((cleanup(auto_boot_run))) struct boot_run r = { .o = o };
 	struct err e = ERR_INIT;
-	int code = look(o, &r, &e);
+	int code;
 
+	if (o->hook && getenv(TARGET_VARIABLE))
+		return PROGOUT_DONE;
+	code = look(o, &r, &e);
 	if (code && o->hook && boot_system_is_none(&e))
 		return skip(o, &e);
 	if (!code)
@@ -301,7 +318,7 @@ static int run(const void *options)
 	case VERB_FLUSH:
 		return run_flush(o);
 	default:
-		(void)fputs(bootmenu_windows_entry(), stdout); /* has tabs; the end of the program tells if not all arrived */
+		(void)fputs(bootmenu_system_entries(), stdout); /* has tabs; the end of the program tells if not all arrived */
 		return PROGOUT_DONE;
 	}
 }

@@ -63,13 +63,29 @@ static const char others[] =
 	"\tfwsetup\n"
 	"}\n";
 
-static const char windows_entry[] =
-	"if [ -z \"$wubi_esp\" -o ! -e ($wubi_esp)/" BOOTMENU_WINDOWS " ]; then\n"
-	"\tsearch --no-floppy --file --set=wubi_esp /" BOOTMENU_WINDOWS "\n"
+/*
+ * What the image's menu is told about the copies: it may be the one of another time, its blocks left where they were when Windows
+ * moved the file, and what it names be gone.
+ */
+#define VAR_TITLE "wubi_title"
+#define VAR_COPY "wubi_copy"
+#define VAR_CMDLINE "wubi_cmdline"
+
+/* Windows first: an entry's number, by which GRUB_DEFAULT may name it, stays. */
+static const char system_entries[] =
+	"set wubi_windows=\"$wubi_esp\"\n"
+	"if [ -z \"$wubi_windows\" -o ! -e ($wubi_windows)/" BOOTMENU_WINDOWS " ]; then\n"
+	"\tsearch --no-floppy --file --set=wubi_windows /" BOOTMENU_WINDOWS "\n"
 	"fi\n"
-	"if [ -n \"$wubi_esp\" -a -e ($wubi_esp)/" BOOTMENU_WINDOWS " ]; then\n"
+	"if [ -n \"$wubi_windows\" -a -e ($wubi_windows)/" BOOTMENU_WINDOWS " ]; then\n"
 	"\tmenuentry 'Windows' --class windows --class os {\n"
-	"\t\tchainloader ($wubi_esp)/" BOOTMENU_WINDOWS "\n"
+	"\t\tchainloader ($wubi_windows)/" BOOTMENU_WINDOWS "\n"
+	"\t}\n"
+	"fi\n"
+	"if [ -n \"$wubi_esp\" -a -n \"$" VAR_COPY "\" -a -e ($wubi_esp)/" BOOTMENU_FOLDER "/vmlinuz-$" VAR_COPY " ]; then\n"
+	"\tmenuentry \"$" VAR_TITLE " (kernel copy on the EFI system partition)\" --class gnu-linux --class os {\n"
+	"\t\tlinux ($wubi_esp)/" BOOTMENU_FOLDER "/vmlinuz-$" VAR_COPY " $" VAR_CMDLINE "\n"
+	"\t\tinitrd ($wubi_esp)/" BOOTMENU_FOLDER "/initrd.img-$" VAR_COPY "\n"
 	"\t}\n"
 	"fi\n";
 
@@ -195,6 +211,16 @@ static void put_cmdline(FILE *f, const char *cmdline)
 	}
 }
 
+/* The newest copy is the one that the image's menu gets an entry of. */
+static void put_variables(FILE *f, const struct bootmenu *m)
+{
+	if (!m->copy_count)
+		return;
+	(void)fprintf(f, "set " VAR_TITLE "='%s'\nset " VAR_COPY "='%s'\nset " VAR_CMDLINE "='%s'\n", m->title,
+		      m->copies[0].version, m->cmdline);
+	(void)fputs("export " VAR_TITLE "\nexport " VAR_COPY "\nexport " VAR_CMDLINE "\n\n", f);
+}
+
 static void put_copies(FILE *f, const struct bootmenu *m)
 {
 	(void)fputs("set default=0\nset timeout=5\n\n", f);
@@ -241,6 +267,7 @@ int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e)
 		return err_set(e, -ENOMEM, "boot menu: out of memory");
 	(void)fputs(head, f); /* the stream remembers a failure */
 	put_search(f, m);
+	put_variables(f, m);
 	(void)fputs(found, f);
 	if (m->copy_count)
 		put_copies(f, m);
@@ -262,7 +289,7 @@ bool bootmenu_is_ours(const char *text)
 	return strncmp(text, start, sizeof(start) - 1) == 0;
 }
 
-const char *bootmenu_windows_entry(void)
+const char *bootmenu_system_entries(void)
 {
-	return windows_entry;
+	return system_entries;
 }

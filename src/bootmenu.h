@@ -7,7 +7,8 @@
  * the partition's start, and goes on with the system's own /boot/grub/grub.cfg in there, which update-grub makes. No disk is
  * named: the partition is found by its PARTUUID, and the file system behind the loopback by its UUID. Where that does not fit,
  * because Windows moved the file, copies of a kernel and its initramfs on this partition boot; without those, a text names the
- * one command that helps. 'rmmod tpm' comes first: GRUB 2.06's tpm module would read the whole image into memory.
+ * one command that helps. The menu in the image, which a move may have left behind, has an entry of these copies, too.
+ * 'rmmod tpm' comes first: GRUB 2.06's tpm module would read the whole image into memory.
  */
 #ifndef WUBI_BOOTMENU_H
 #define WUBI_BOOTMENU_H
@@ -48,7 +49,10 @@ int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e);
 /* Did bootmenu_format() make it (by its first line)? What is not ours is not replaced. */
 bool bootmenu_is_ours(const char *text);
 
-/* The Windows entry of the system's own menu: for /etc/grub.d. Static text. */
-const char *bootmenu_windows_entry(void);
+/*
+ * Entries of the system's own menu: Windows, and the newest kernel copy on the EFI system partition, as the menu above tells of
+ * them by exported variables. For /etc/grub.d. Static text.
+ */
+const char *bootmenu_system_entries(void);
 
 #endif

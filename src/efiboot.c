@@ -171,12 +171,21 @@ static bool has_number(const uint16_t *list, size_t n, uint16_t number)
 	return false;
 }
 
+static bool is_entry(const struct efiboot_list *l, uint16_t number)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->items[i].number == number)
+			return true;
+	return false;
+}
+
+/* Not one that is named without being there, either: the new entry would be in somebody else's place. */
 static uint16_t lowest_free(const struct efiboot_list *l)
 {
 	uint16_t number = 0;
 
-	for (size_t i = 0; i < l->count && l->items[i].number == number; i++) /* they are sorted */
-		number++;
+	while (is_entry(l, number) || is_in_order(l, number) || (l->has_next && l->next == number))
+		number++; /* both lists end long before the numbers do */
 	return number;
 }
 
@@ -234,8 +243,7 @@ static int plan_change(const struct efiboot_params *p, struct change *c, struct 
 		if (&l->items[i] != old && starts(&l->items[i], p->partuuid, p->file))
 			c->surplus[c->surplus_count++] = l->items[i].number;
 	efiboot_name(c->number, name);
-	c->option_is_right = old && efiboot_variable_read(name, &now, NULL) == 0 && now.n == c->option.n &&
-			     memcmp(now.data, c->option.data, now.n) == 0;
+	c->option_is_right = old && efiboot_variable_read(name, &now, NULL) == 0 && efiboot_option_is_same(&now, &c->option);
 	plan_order(l, p->place, c);
 	return 0;
 }
@@ -280,6 +288,15 @@ static int remove_entry(uint16_t number, struct err *e)
 	return efiboot_variable_remove(name, e);
 }
 
+/* Firmware may have its own way of saying the same. */
+static int write_option(const char *name, const struct efiboot_variable *option, struct err *e)
+{
+	struct efiboot_variable now;
+	int code = efiboot_variable_put(name, option->data, option->n, &now, e);
+
+	return code || efiboot_option_is_same(&now, option) ? code : efiboot_variable_kept(name, e);
+}
+
 /* The entry before the order that names it; what the order does not name any more, last. */
 int efiboot_put(const struct efiboot_params *p, uint16_t *ret_number, struct err *e)
 {
@@ -291,7 +308,7 @@ int efiboot_put(const struct efiboot_params *p, uint16_t *ret_number, struct err
 		return code;
 	efiboot_name(c->number, name);
 	if (!c->option_is_right)
-		code = efiboot_variable_write(name, c->option.data, c->option.n, e);
+		code = write_option(name, &c->option, e);
 	if (!code && !c->order_is_right)
 		code = write_order(c->order, c->order_count, e);
 	for (size_t i = 0; !code && i < c->surplus_count; i++)

@@ -72,8 +72,10 @@ int efiboot_check(const struct efiboot_params *p, bool *ret_is_right, struct err
 /*
  * Makes the entry, or brings the one that starts the same file of the same partition up to date (its number stays); then
  * BootOrder. What else is in BootOrder stays in its order; it has no number twice. Without a BootOrder, one of all entries that
- * firmware would start by itself is made. Several of ours become one. Reads back. What is right is not written. -ENOSPC: the
- * firmware's memory for variables is full. -EINVAL: what is asked for cannot be an entry.
+ * firmware would start by itself is made. Several of ours become one. Reads back. What is right is not written: an entry is
+ * when it is one that firmware starts, with this label, partition (PARTUUID) and file, whatever else firmware made of it.
+ * -ENOSPC: the firmware's memory for variables is full. -EINVAL: what is asked for cannot be an entry. -EIO: the firmware
+ * keeps something else.
  */
 int efiboot_put(const struct efiboot_params *p, uint16_t *ret_number, struct err *e);
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define HEADER_BYTES 6 /* attributes, length of the device path */
 #define NODE_BYTES 4
@@ -123,6 +124,15 @@ bool efiboot_option_parse(const uint8_t *data, size_t n, struct efiboot_entry *r
 bool efiboot_option_is_bootable(const uint8_t *data, size_t n)
 {
 	return n >= HEADER_BYTES && (le32(data) & (EFIBOOT_ACTIVE | HIDDEN | CATEGORY)) == EFIBOOT_ACTIVE;
+}
+
+bool efiboot_option_is_same(const struct efiboot_variable *a, const struct efiboot_variable *b)
+{
+	struct efiboot_entry x = { 0 }, y = { 0 };
+
+	return efiboot_option_parse(a->data, a->n, &x) && efiboot_option_parse(b->data, b->n, &y) &&
+	       efiboot_option_is_bootable(a->data, a->n) == efiboot_option_is_bootable(b->data, b->n) &&
+	       strcmp(x.label, y.label) == 0 && strcasecmp(x.partuuid, y.partuuid) == 0 && strcasecmp(x.file, y.file) == 0;
 }
 
 /* ---- made ---- */

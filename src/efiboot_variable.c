@@ -132,10 +132,9 @@ static int write_once(const char *name, const char *path, const uint8_t *bytes, 
 	return 0;
 }
 
-int efiboot_variable_write(const char *name, const uint8_t *data, size_t n, struct err *e)
+int efiboot_variable_put(const char *name, const uint8_t *data, size_t n, struct efiboot_variable *ret_now, struct err *e)
 {
 	uint8_t bytes[ATTRIBUTES_BYTES + EFIBOOT_VARIABLE_MAX] = { ATTRIBUTES };
-	struct efiboot_variable now = { .n = 0 };
 	char path[PATH_MAX];
 	bool is_new;
 	int code = variable_path(name, path, e);
@@ -149,10 +148,21 @@ int efiboot_variable_write(const char *name, const uint8_t *data, size_t n, stru
 	code = write_once(name, path, bytes, ATTRIBUTES_BYTES + n, e);
 	if (code && is_new)
 		(void)unlink(path); /* a file without a variable; the error that counts is the one above */
-	if (!code)
-		code = efiboot_variable_read(name, &now, e);
+	return code ? code : efiboot_variable_read(name, ret_now, e);
+}
+
+int efiboot_variable_kept(const char *name, struct err *e)
+{
+	return err_set(e, -EIO, "firmware variable '%s': the firmware took it, and has another value", name);
+}
+
+int efiboot_variable_write(const char *name, const uint8_t *data, size_t n, struct err *e)
+{
+	struct efiboot_variable now;
+	int code = efiboot_variable_put(name, data, n, &now, e);
+
 	if (!code && (now.n != n || memcmp(now.data, data, n) != 0))
-		code = err_set(e, -EIO, "firmware variable '%s': the firmware took it, and has another value", name);
+		code = efiboot_variable_kept(name, e);
 	return code;
 }
 

@@ -29,13 +29,13 @@ static int write_folders(const struct espboot_params *par, struct espboot_plan *
 }
 
 /* What nobody has to try again: the next look goes on without it. */
-static int write_no_small(const struct espboot_params *par, struct espboot_work *w, struct err *e)
+static int write_no_small(const struct espboot_params *par, const char *version, struct espboot_work *w, struct err *e)
 {
 	struct espboot_file f = { .name = ESPBOOT_SMALL };
 	struct espboot_kernel kernel;
-	int code = espboot_source_kernel(par->root, &kernel, e);
+	int code = espboot_source_version(par->root, version, &kernel, e);
 
-	if (code)
+	if (code || !kernel.version[0]) /* the next look has others */
 		return code;
 	if (asprintf(&f.text, "%s no\n", kernel.record) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -52,7 +52,15 @@ static struct espboot_file *find_small(struct espboot_plan *p)
 	return NULL;
 }
 
-/* Before the first of the files that it comes with. *ret_fits false: neither does it fit, or it could not be made. */
+/* Can what was made be what it is made for? */
+static bool is_good(const struct espboot_params *par, const char *version, const struct espboot_small *small)
+{
+	char lack[ESPBOOT_LACK_MAX];
+
+	return espboot_check_initrd(par->root, small->file, version, lack, NULL) == 0 && !lack[0];
+}
+
+/* Before the first of the files that it comes with. *ret_fits false: neither does it fit, or it could not be made well. */
 static int make_small(const struct espboot_params *par, struct espboot_plan *p, struct espboot_small *small,
 		      const struct progress *progress, bool *ret_fits)
 {
@@ -64,7 +72,8 @@ static int make_small(const struct espboot_params *par, struct espboot_plan *p, 
 	*ret_fits = !f;
 	if (!f || code)
 		return code == -ECANCELED ? code : 0;
-	if (stat(small->file, &st) < 0 || st.st_size == 0 || espboot_device_space(par->esp, &p->free_bytes, &cluster, NULL))
+	if (stat(small->file, &st) < 0 || st.st_size == 0 || !is_good(par, p->kernel, small) ||
+	    espboot_device_space(par->esp, &p->free_bytes, &cluster, NULL))
 		return 0;
 	(void)snprintf(f->source, sizeof(f->source), "%s", small->file);
 	f->bytes = (uint64_t)st.st_size;
@@ -83,7 +92,7 @@ static int write_files(const struct espboot_params *par, struct espboot_plan *p,
 		return err_set(e, code, "interrupted while a smaller initramfs was made");
 	code = write_folders(par, p, w, e);
 	if (!code && !fits)
-		return write_no_small(par, w, e);
+		return write_no_small(par, p->kernel, w, e);
 	for (size_t i = 0; !code && i < p->file_count; i++)
 		if (!p->files[i].is_right)
 			code = espboot_write_file(par->esp, &p->files[i], w, e);

@@ -2,9 +2,9 @@
 /*
  * espboot - what of ours is on the EFI system partition, and the firmware's entry that starts it: made, kept right, removed.
  *
- *	EFI/wubi/shimx64.efi        Microsoft signed; from /usr/lib/shim/shimx64.efi.signed of the system
- *	EFI/wubi/mmx64.efi          the MokManager; /usr/lib/shim/mmx64.efi.signed, or mmx64.efi
  *	EFI/wubi/grubx64.efi        gcdx64.efi.signed: it reads /boot/grub/grub.cfg whatever else is on the partition
+ *	EFI/wubi/mmx64.efi          the MokManager; /usr/lib/shim/mmx64.efi.signed, or mmx64.efi
+ *	EFI/wubi/shimx64.efi        Microsoft signed; from /usr/lib/shim/shimx64.efi.signed of the system
  *	EFI/wubi/vmlinuz-VERSION, initrd.img-VERSION   of the newest kernel, for when the image was moved; if they fit
  *	EFI/wubi/small              what the initramfs there is a smaller one of, or that a smaller one does not fit either
  *	EFI/wubi/NAME.map           copies of the maps
@@ -12,9 +12,9 @@
  *	boot/grub/grub.cfg          bootmenu.h; one that is not ours is never replaced (refusal "foreign-menu")
  *
  * Each file: written under another name, fsync, compared, rename, fsync of the folder; one that is right already is not
- * touched. New files first, then the menu that names them, then what no menu names is deleted, last the firmware's entry. So a
- * cut leaves the old menu with all it needs, or the new one. Copies of a new kernel that do not fit beside the old ones leave
- * those in place as long as the system has their kernel.
+ * touched. New files first, in this order, then the menu that names them, then what no menu names is deleted, last the firmware's
+ * entry. So a cut leaves the old menu with all it needs, or the new one. Copies of a new kernel that do not fit beside the old
+ * ones leave those in place as long as the system has their kernel.
  */
 #ifndef WUBI_ESPBOOT_H
 #define WUBI_ESPBOOT_H
@@ -80,7 +80,8 @@ struct espboot_plan { /* release with espboot_plan_clear() */
 
 /*
  * Looks, writes nothing. Notes: "no-copies", "old-copies" (those of an older kernel or initramfs stay, the newer do not fit
- * beside). Refusals: "foreign-menu"; "no-loader" (the system has no signed shim or GRUB: names the packages);
+ * beside), "bad-initramfs" (one that would not boot is passed over: that of the next older kernel is copied, or the old copies
+ * stay). Refusals: "foreign-menu"; "no-loader" (the system has no signed shim or GRUB: names the packages);
  * "esp-full" (without the kernel copies it does not fit either); "no-esp" (esp is no vfat mount); "no-partuuid".
  */
 int espboot_plan(const struct espboot_params *par, struct espboot_plan *ret, struct err *e);

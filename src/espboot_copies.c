@@ -25,7 +25,8 @@ struct choice {
 	const struct espboot_params *par;
 	const struct map *root;
 	struct espboot_plan *plan;
-	struct espboot_kernel kernel;  /* the newest */
+	struct espboot_kernel kernel;  /* the newest whose initramfs is good */
+	bool has_bad;                  /* newer ones were passed over */
 	char record[ESPBOOT_RECORD_MAX + 16]; /* what lies there */
 	char title[256];
 	char *cmdline;
@@ -198,9 +199,11 @@ static void note(struct choice *c, const char *old)
 
 	(void)num_format_bytes(c->needed_bytes + ESPBOOT_RESERVE_BYTES, needed);
 	(void)num_format_bytes(c->plan->free_bytes, free_text);
+	if (!c->kernel.version[0] && c->has_bad && old[0])
+		return; /* told already */
 	if (!c->kernel.version[0])
-		report_add(notes, "no-copies", "there is no kernel with an initramfs in '%s/boot', so that no copy of one "
-			   "can lie on the EFI system partition: %s", c->par->root, otherwise);
+		report_add(notes, "no-copies", "there is no kernel with %s initramfs in '%s/boot', so that no copy of one "
+			   "can lie on the EFI system partition: %s", c->has_bad ? "a good" : "an", c->par->root, otherwise);
 	else if (old[0])
 		report_add(notes, "old-copies", "the EFI system partition '%s' has no room for copies of kernel %s and its "
 			   "initramfs beside what is there (%s needed, %s free), so the older copies of kernel %s stay: "
@@ -301,13 +304,54 @@ static int read_record(struct choice *c, struct err *e)
 	return code;
 }
 
+/* ---- which kernel ---- */
+
+/* Are the copies those of this kernel? Then no other ones would be written for it. */
+static int is_copied(const struct choice *c, bool *ret, struct err *e)
+{
+	char path[PATH_MAX], name[BOOTMENU_VERSION_MAX + 64];
+	int code;
+
+	*ret = record_says(c, IS_SMALL) && has_initrd(c, c->kernel.version);
+	if (*ret)
+		return 0;
+	(void)snprintf(name, sizeof(name), BOOTMENU_FOLDER "/initrd.img-%s", c->kernel.version);
+	code = espboot_path(c->par->esp, name, path, e);
+	return code ? code : espboot_compare(path, c->kernel.initrd, NULL, ret, e);
+}
+
+/* A good copy gives way to a good one only: it is what starts the system when nothing else does. */
+static int choose_kernel(struct choice *c, struct err *e)
+{
+	const char *root = c->par->root;
+	char lack[ESPBOOT_LACK_MAX] = "";
+	int code = espboot_source_kernel(root, "", &c->kernel, e);
+
+	while (!code && c->kernel.version[0]) {
+		char bad[BOOTMENU_VERSION_MAX];
+		bool copied;
+
+		code = is_copied(c, &copied, e);
+		if (!code && !copied)
+			code = espboot_check_initrd(root, c->kernel.initrd, c->kernel.version, lack, e);
+		if (code || copied || !lack[0])
+			return code;
+		c->has_bad = true;
+		report_add(&c->plan->notes, "bad-initramfs", "'%s' is not copied to the EFI system partition, for it would not "
+			   "start this system: %s", c->kernel.initrd, lack);
+		memcpy(bad, c->kernel.version, sizeof(bad));
+		code = espboot_source_kernel(root, bad, &c->kernel, e);
+	}
+	return code;
+}
+
 int espboot_copies_add(const struct espboot_params *par, const struct map *root, struct espboot_plan *p, struct err *e)
 {
 	AUTO_FREE struct choice *c = calloc(1, sizeof(*c));
-	int code = c ? espboot_source_kernel(par->root, &c->kernel, e) : err_set(e, -ENOMEM, "out of memory");
+	int code;
 
-	if (code)
-		return code;
+	if (!c)
+		return err_set(e, -ENOMEM, "out of memory");
 	c->par = par;
 	c->root = root;
 	c->plan = p;
@@ -315,6 +359,8 @@ int espboot_copies_add(const struct espboot_params *par, const struct map *root,
 	code = espboot_device_space(par->esp, &p->free_bytes, &c->cluster_bytes, e);
 	if (!code)
 		code = read_record(c, e);
+	if (!code)
+		code = choose_kernel(c, e);
 	if (!code)
 		code = espboot_source_title(par->root, c->title, e);
 	if (!code)

@@ -39,8 +39,11 @@ struct espboot_kernel {
 int espboot_source_loader(const char *root, size_t i, const char **ret_name, char ret[PATH_MAX], struct err *e);
 #define ESPBOOT_LOADERS 3
 
-/* The newest; version "" if there is none. */
-int espboot_source_kernel(const char *root, struct espboot_kernel *ret, struct err *e);
+/* The newest of those that are older than 'below' (""; any); version "" if there is none. */
+int espboot_source_kernel(const char *root, const char *below, struct espboot_kernel *ret, struct err *e);
+
+/* That one; version "" if it has gone. */
+int espboot_source_version(const char *root, const char *version, struct espboot_kernel *ret, struct err *e);
 bool espboot_source_has_kernel(const char *root, const char *version);
 
 int espboot_source_title(const char *root, char ret[256], struct err *e);
@@ -64,6 +67,14 @@ bool espboot_has_line(const char *text, const char *line);   /* text NULL: no */
 
 /* Adds the copies of a kernel that fit, and the menu. maps: root's. */
 int espboot_copies_add(const struct espboot_params *par, const struct map *root, struct espboot_plan *p, struct err *e);
+
+/* ---- espboot_check.c; unit tests have another one ---- */
+
+#define ESPBOOT_LACK_MAX 768
+
+/* ret_lack: why the initramfs 'image' would not boot the system below root; "": no such thing is known. */
+int espboot_check_initrd(const char *root, const char *image, const char *version, char ret_lack[ESPBOOT_LACK_MAX],
+			 struct err *e);
 
 /* ---- espboot_surplus.c ---- */
 

@@ -17,15 +17,18 @@
 #define ROOT_ARGUMENT "root=/dev/mapper/wubi-root"
 #define PATHS_MAX 2
 
-/* By the names that Debian and Ubuntu give them; Ubuntu's 'latest' is the target of an alternative. */
+/*
+ * By the names that Debian and Ubuntu give them; Ubuntu's 'latest' is the target of an alternative. In the order of writing: a
+ * new shim may refuse an old GRUB (SBAT), and an old shim takes a new one.
+ */
 static const struct {
 	const char *name;
 	const char *paths[PATHS_MAX];
 	const char *package;
 } loaders[ESPBOOT_LOADERS] = {
-	{ "shimx64.efi", { "/usr/lib/shim/shimx64.efi.signed", "/usr/lib/shim/shimx64.efi.signed.latest" }, "shim-signed" },
-	{ "mmx64.efi", { "/usr/lib/shim/mmx64.efi.signed", "/usr/lib/shim/mmx64.efi" }, "shim-signed" },
 	{ "grubx64.efi", { "/usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed" }, "grub-efi-amd64-signed" },
+	{ "mmx64.efi", { "/usr/lib/shim/mmx64.efi.signed", "/usr/lib/shim/mmx64.efi" }, "shim-signed" },
+	{ "shimx64.efi", { "/usr/lib/shim/shimx64.efi.signed", "/usr/lib/shim/shimx64.efi.signed.latest" }, "shim-signed" },
 };
 
 static void close_folder(DIR *d)
@@ -88,7 +91,21 @@ static int take_record(struct espboot_kernel *k, struct err *e)
 	return 0;
 }
 
-int espboot_source_kernel(const char *root, struct espboot_kernel *ret, struct err *e)
+static bool find_kernel(const char *root, const char *version, struct espboot_kernel *ret)
+{
+	if (!boot_file(root, "vmlinuz", version, ret->vmlinuz) || !boot_file(root, "initrd.img", version, ret->initrd))
+		return false;
+	(void)snprintf(ret->version, sizeof(ret->version), "%s", version);
+	return true;
+}
+
+int espboot_source_version(const char *root, const char *version, struct espboot_kernel *ret, struct err *e)
+{
+	*ret = (struct espboot_kernel){ .version = "" };
+	return is_version(version) && find_kernel(root, version, ret) ? take_record(ret, e) : 0;
+}
+
+int espboot_source_kernel(const char *root, const char *below, struct espboot_kernel *ret, struct err *e)
 {
 	AUTO(folder) DIR *d = NULL;
 	const struct dirent *item;
@@ -102,15 +119,13 @@ int espboot_source_kernel(const char *root, struct espboot_kernel *ret, struct e
 		return errno == ENOENT ? 0 : err_errno(e, "'%s'", boot);
 	while (errno = 0, (item = readdir(d)) != NULL) {
 		const char *version = item->d_name + strlen("vmlinuz-");
-		struct espboot_kernel k;
+		struct espboot_kernel k = { .version = "" };
 
 		if (strncmp(item->d_name, "vmlinuz-", strlen("vmlinuz-")) != 0 || !is_version(version) ||
-		    (ret->version[0] && strverscmp(version, ret->version) <= 0))
+		    (ret->version[0] && strverscmp(version, ret->version) <= 0) || (below[0] && strverscmp(version, below) >= 0))
 			continue;
-		if (!boot_file(root, "vmlinuz", version, k.vmlinuz) || !boot_file(root, "initrd.img", version, k.initrd))
-			continue;
-		(void)snprintf(k.version, sizeof(k.version), "%s", version);
-		*ret = k;
+		if (find_kernel(root, version, &k))
+			*ret = k;
 	}
 	if (errno)
 		return err_errno(e, "'%s'", boot);

@@ -25,12 +25,15 @@ check() { # FILE
 		menu "$partuuid" 6.1.0-2-amd64 6.1.0-1-amd64 >"$T/two"
 		check "$T/two"
 		[ "$(grep -c '^	linux ' "$T/two")" -eq 2 ] || fail "$(cat "$T/two")"
+		[ "$(grep -c '^export wubi_' "$T/two")" -eq 4 ] || fail "$(cat "$T/two")"
+		[ "$(grep -c '^export wubi_' "$T/none")" -eq 1 ] || fail "$(cat "$T/none")"
 	done
 }
 
-@test "boot menu: the entry for Windows in the system's own menu is one that GRUB's parser takes" {
+@test "boot menu: the entries in the system's own menu are ones that GRUB's parser takes" {
 	requires grub-script-check
-	"$BUILD/tests/cli/bootmenu_driver" windows >"$T/windows"
-	check "$T/windows"
-	grep -q bootmgfw.efi "$T/windows"
+	"$BUILD/tests/cli/bootmenu_driver" system >"$T/system"
+	check "$T/system"
+	grep -q bootmgfw.efi "$T/system"
+	grep -q 'kernel copy' "$T/system"
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints the boot menu: bootmenu_driver TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]; "windows": the entry. */
+/* Prints the boot menu: bootmenu_driver TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]; "system": the entries. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ int main(int argc, char **argv)
 	struct bootmenu m = { .extents = &extents };
 	struct err e = ERR_INIT;
 
-	if (argc == 2 && strcmp(argv[1], "windows") == 0)
-		return fputs(bootmenu_windows_entry(), stdout) < 0;
+	if (argc == 2 && strcmp(argv[1], "system") == 0)
+		return fputs(bootmenu_system_entries(), stdout) < 0;
 	if (argc < 6 || argc > 6 + BOOTMENU_COPIES_MAX || parse_ranges(argv[5], &extents)) {
 		(void)fprintf(stderr, "bootmenu_driver: TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]\n");
 		return 2;

@@ -79,13 +79,14 @@ wb() {
 	has "$err" "'/(boot)?'"
 }
 
-@test "the entry of Windows is GRUB's to read" {
+@test "the entries of Windows and of the kernel copy are GRUB's to read" {
 	requires grub-script-check
 	wb entry
 	status_is 0
 	eq "$err" ''
 	has "$out" "menuentry 'Windows'"
 	has "$out" 'bootmgfw\.efi'
+	has "$out" 'kernel copy on the EFI system partition'
 	lacks "$out" '\?'
 	grep -q "$(printf '\t')" "$T/out" || fail "its tabs are gone"
 	grub-script-check "$T/out" || fail "GRUB does not take it"

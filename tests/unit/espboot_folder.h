@@ -47,7 +47,29 @@ static struct map map_root = {
 };
 static const struct map *const maps[] = { &map_root };
 
-/* ---- in place of espboot_device.c and espboot_small.c ---- */
+static struct {
+	const char *version; /* of the kernel whose initramfs is bad; "" all, NULL none */
+	bool small_is_bad;
+	int code;
+	unsigned calls;
+} check;
+
+/* ---- in place of espboot_device.c, espboot_check.c and espboot_small.c ---- */
+
+int espboot_check_initrd(const char *root, const char *image, const char *version, char ret_lack[ESPBOOT_LACK_MAX],
+			 struct err *e)
+{
+	bool is_small = strstr(image, "small-initrd") != NULL;
+	bool is_bad = is_small ? check.small_is_bad : check.version && (!check.version[0] || !strcmp(version, check.version));
+
+	assert_string_equal(root, root_folder);
+	assert_int_equal(access(image, R_OK), 0);
+	check.calls++;
+	if (check.code)
+		return err_set(e, check.code, "it cannot be read");
+	(void)snprintf(ret_lack, ESPBOOT_LACK_MAX, "%s", is_bad ? "it has no wubi-attach" : "");
+	return 0;
+}
 
 bool espboot_device_is_vfat(const char *folder)
 {
@@ -187,6 +209,7 @@ static inline int set_up(void **state)
 	esp_bytes = ROOMY;
 	is_vfat = has_table = true;
 	memset(&small, 0, sizeof(small));
+	memset(&check, 0, sizeof(check));
 	assert_int_equal(setenv("EFIVARFS_PATH", "/nowhere/", 1), 0);
 	put_text(esp_folder, "EFI/Microsoft/Boot/bootmgfw.efi", "windows");
 	put_text(root_folder, "usr/lib/shim/shimx64.efi.signed", "shim");

@@ -172,6 +172,26 @@ static void test_copies(void **state)
 	assert_true(strstr(two, "6.1.0-2-amd64") < strstr(two, "6.1.0-1-amd64"));
 }
 
+/* The image's menu may be entered, and what it names be gone. */
+static void test_the_menu_in_the_image_has_the_newest_copy(void **state)
+{
+	struct fixture *x = *state;
+	AUTO_FREE char *none = format(x), *two = NULL;
+	const char *entries = bootmenu_system_entries();
+
+	add_copy(x, "6.1.0-2-amd64");
+	add_copy(x, "6.1.0-1-amd64");
+	two = format(x);
+	assert_text_has(two, "set wubi_copy='6.1.0-2-amd64'\n");
+	assert_text_has(two, "set wubi_cmdline='root=/dev/mapper/wubi-root ro  quiet'\n");
+	assert_text_has(two, "export wubi_copy\nexport wubi_cmdline\n");
+	assert_true(strstr(two, "export wubi_cmdline") < strstr(two, "configfile"));
+	assert_null(strstr(none, "wubi_copy"));
+	assert_text_has(entries, "linux ($wubi_esp)/EFI/wubi/vmlinuz-$wubi_copy $wubi_cmdline\n");
+	assert_text_has(entries, "initrd ($wubi_esp)/EFI/wubi/initrd.img-$wubi_copy\n");
+	assert_true(strstr(entries, "'Windows'") < strstr(entries, "vmlinuz")); /* its number stays */
+}
+
 /* It stays until somebody has read it. */
 static void test_advice_without_copies(void **state)
 {
@@ -187,7 +207,8 @@ static void test_windows(void **state)
 	AUTO_FREE char *text = format(*state);
 
 	assert_text_has(text, "chainloader ($wubi_esp)/" BOOTMENU_WINDOWS);
-	assert_text_has(bootmenu_windows_entry(), "chainloader ($wubi_esp)/" BOOTMENU_WINDOWS);
+	assert_text_has(bootmenu_system_entries(), "chainloader ($wubi_windows)/" BOOTMENU_WINDOWS);
+	assert_null(strstr(bootmenu_system_entries(), "=wubi_esp ")); /* Windows may be on another one than the copy */
 	assert_text_has(text, "export wubi_esp");
 	assert_text_has(text, "fwsetup");
 }
@@ -201,6 +222,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_image_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_partition_of_an_mbr, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_menu_in_the_image_has_the_newest_copy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_advice_without_copies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
 	};

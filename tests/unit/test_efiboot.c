@@ -13,9 +13,31 @@
 
 #include "cmocka_all.h"
 
+/* Firmware that makes something of its own of what it is given, as far as it is an entry. */
+static void (*firmware)(int fd, const uint8_t *data, size_t n);
+
+static ssize_t fake_write(int fd, const void *data, size_t n)
+{
+	if (!firmware || n < 64) /* an order */
+		return write(fd, data, n);
+	firmware(fd, data, n);
+	return (ssize_t)n;
+}
+
+static int fake_ftruncate(int fd, off_t n)
+{
+	return firmware ? 0 : ftruncate(fd, n);
+}
+
+#define write(fd, data, n) fake_write(fd, data, n)
+#define ftruncate(fd, n) fake_ftruncate(fd, n)
+
 #include "../../src/efiboot.c"
 #include "../../src/efiboot_option.c"
 #include "../../src/efiboot_variable.c"
+
+#undef write
+#undef ftruncate
 
 #define GUID "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 #define ESP "11223344-5566-7788-99aa-bbccddeeff00"
@@ -301,6 +323,105 @@ static void test_right_is_not_written(void **state)
 	assert_order("1203");
 }
 
+/* BootOrder and BootNext may name what is not there: in that place it would start instead of Windows. */
+static void test_a_number_that_is_named_is_not_free(void **state)
+{
+	(void)state;
+	put_order("120");
+	put_variable("BootNext", "\4\0", 2);
+	assert_int_equal(put(EFIBOOT_KEEP), 5);
+	assert_order("1205");
+}
+
+/* ---- firmware with a will of its own ---- */
+
+#define LABEL_END (4 + 6 + 10) /* attributes of the variable, head of the option, "wubi" */
+#define TAIL "firmware's own"
+
+/* A node of PCI before that of the partition, the file's name in capitals, and data behind. */
+static void expand(int fd, const uint8_t *data, size_t n)
+{
+	static const uint8_t pci[] = { 1, 1, 6, 0, 2, 0x1f };
+	uint8_t head[LABEL_END], rest[512];
+
+	assert_true(n > LABEL_END + 46 && n - LABEL_END <= sizeof(rest));
+	memcpy(head, data, sizeof(head));
+	memcpy(rest, data + LABEL_END, n - LABEL_END);
+	head[8] = (uint8_t)(head[8] + sizeof(pci)); /* length of the path */
+	rest[42 + 4 + 2] = 'e'; /* of \EFI */
+	assert_int_equal(write(fd, head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, pci, sizeof(pci)), sizeof(pci));
+	assert_int_equal(write(fd, rest, n - LABEL_END), n - LABEL_END);
+	assert_int_equal(write(fd, TAIL, sizeof(TAIL)), sizeof(TAIL));
+}
+
+static void keep_nothing(int fd, const uint8_t *data, size_t n)
+{
+	uint8_t other[512];
+
+	assert_true(n <= sizeof(other));
+	memcpy(other, data, n);
+	other[4] = 0; /* not active */
+	assert_int_equal(write(fd, other, n), n);
+}
+
+/* Neither an error, nor a reason to write it again at each start. */
+static void test_firmware_that_says_it_in_its_own_way(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct stat st;
+
+	(void)state;
+	firmware = expand;
+	assert_int_equal(put(EFIBOOT_KEEP), 1);
+	assert_int_equal(utimensat(AT_FDCWD, "Boot0001" GUID, old, 0), 0);
+	assert_int_equal(put(EFIBOOT_KEEP), 1);
+	firmware = NULL;
+	assert_int_equal(stat("Boot0001" GUID, &st), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 1);
+	assert_int_equal(st.st_size, LABEL_END + 94 + 6 + sizeof(TAIL));
+}
+
+static void test_firmware_that_keeps_something_else(void **state)
+{
+	struct err e = ERR_INIT;
+	uint16_t number;
+	int code;
+
+	(void)state;
+	firmware = keep_nothing;
+	code = efiboot_put(&ours, &number, &e);
+	firmware = NULL;
+	assert_int_equal(code, -EIO);
+	assert_text_has(e.text, "Boot0001");
+	assert_order("2003");
+}
+
+/* Not what starts something else, or does not start. */
+static void test_what_makes_an_entry_another_one(void **state)
+{
+	struct efiboot_variable a, b;
+	struct efiboot_params p[4] = { ours, ours, ours, ours };
+
+	(void)state;
+	p[0].label = "Wubi";
+	p[1].partuuid = OTHER_ESP;
+	p[2].file = WINDOWS;
+	p[3].partuuid = "1234abcd-01";
+	assert_int_equal(efiboot_option_build(&ours, &a, NULL), 0);
+	assert_true(efiboot_option_is_same(&a, &a));
+	for (size_t i = 0; i < COUNT_OF(p); i++) {
+		assert_int_equal(efiboot_option_build(&p[i], &b, NULL), 0);
+		assert_false(efiboot_option_is_same(&a, &b));
+	}
+	b = a;
+	b.data[0] = 0x9; /* hidden */
+	assert_false(efiboot_option_is_same(&b, &a));
+	b = a;
+	b.n -= 4; /* cut */
+	assert_false(efiboot_option_is_same(&b, &a));
+}
+
 /* Another label, and a partition that was made larger: the number stays. */
 static void test_an_old_entry_is_brought_up_to_date(void **state)
 {
@@ -417,6 +538,10 @@ int main(void)
 		TEST(test_a_new_entry_comes_last),
 		TEST(test_places),
 		TEST(test_right_is_not_written),
+		TEST(test_a_number_that_is_named_is_not_free),
+		TEST(test_firmware_that_says_it_in_its_own_way),
+		TEST(test_firmware_that_keeps_something_else),
+		TEST(test_what_makes_an_entry_another_one),
 		TEST(test_an_old_entry_is_brought_up_to_date),
 		TEST(test_several_become_one),
 		TEST(test_without_an_order),

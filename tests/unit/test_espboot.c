@@ -180,6 +180,97 @@ static void test_what_was_damaged_is_put_right(void **state)
 	map_root.generation = 1;
 }
 
+/* ---- an initramfs that would not boot ---- */
+
+static void assert_note(const struct espboot_params *par, const char *reason, const char *text)
+{
+	AUTO_FREE struct espboot_plan *p = malloc(sizeof(*p));
+	bool found = false;
+
+	plan(par, p);
+	for (size_t i = 0; i < p->notes.count; i++)
+		found = found || (!strcmp(p->notes.items[i].reason, reason) && strstr(p->notes.items[i].text, text));
+	if (!found)
+		fail_msg("no note %s with '%s'", reason, text);
+	espboot_plan_clear(p);
+}
+
+static void test_a_bad_initramfs_does_not_replace_a_good_one(void **state)
+{
+	const struct espboot_params par = params();
+	AUTO_FREE char *before = NULL, *after = NULL;
+
+	(void)state;
+	update(&par);
+	before = menu();
+	put_kernel(V2, 3);
+	check.version = V2;
+	assert_false(has_work(&par));
+	assert_note(&par, "bad-initramfs", "initrd.img-" V2 "' is not copied");
+	assert_note(&par, "bad-initramfs", "it has no wubi-attach");
+	update(&par);
+	assert_true(has_copy(V1));
+	assert_false(on_esp("EFI/wubi/vmlinuz-" V2));
+	after = menu();
+	assert_string_equal(before, after);
+	check.version = NULL; /* built again */
+	update(&par);
+	assert_true(has_copy(V2));
+	assert_false(on_esp("EFI/wubi/vmlinuz-" V1));
+}
+
+/* That of the same kernel, of before: no newer one is there, and no older. */
+static void test_the_old_copy_stays_where_all_are_bad(void **state)
+{
+	const struct espboot_params par = params();
+	AUTO_FREE struct espboot_plan *p = malloc(sizeof(*p));
+	AUTO_FREE char *good = NULL;
+
+	(void)state;
+	update(&par);
+	assert_int_equal(rename(at(root_folder, "boot/initrd.img-" V1), at(dir, "good")), 0);
+	put_bytes(at(root_folder, "boot/initrd.img-" V1), INITRD_BYTES, 9);
+	check.version = "";
+	plan(&par, p);
+	assert_false(espboot_has_work(p));
+	assert_string_equal(p->kernel, V1);
+	assert_true(report_has(&p->notes, "bad-initramfs"));
+	assert_false(report_has(&p->notes, "old-copies") || report_has(&p->notes, "no-copies")); /* it is no matter of room */
+	espboot_plan_clear(p);
+	assert_true(same("EFI/wubi/initrd.img-" V1, at(dir, "good")));
+	remove_tree(at(esp_folder, "EFI/wubi"));
+	update(&par);
+	assert_note(&par, "no-copies", "no kernel with a good initramfs");
+	assert_false(on_esp("EFI/wubi/initrd.img-" V1));
+}
+
+/* It takes a second. */
+static void test_what_is_copied_is_not_checked_again(void **state)
+{
+	const struct espboot_params par = params();
+
+	(void)state;
+	update(&par);
+	assert_true(check.calls > 0);
+	check.calls = 0;
+	check.version = "";
+	assert_false(has_work(&par));
+	assert_int_equal(check.calls, 0);
+}
+
+static void test_a_check_that_fails(void **state)
+{
+	const struct espboot_params par = params();
+	AUTO_FREE struct espboot_plan *p = malloc(sizeof(*p));
+	struct err e = ERR_INIT;
+
+	(void)state;
+	check.code = -ENOMEM;
+	assert_int_equal(espboot_plan(&par, p, &e), -ENOMEM);
+	assert_text_has(e.text, "cannot be read");
+	assert_false(on_esp("EFI/wubi"));
+}
+
 /* ---- removal ---- */
 
 static size_t remove_all(bool check_only)
@@ -304,6 +395,10 @@ int main(void)
 		TEST(test_files_only),
 		TEST(test_a_new_kernel_takes_the_place),
 		TEST(test_what_was_damaged_is_put_right),
+		TEST(test_a_bad_initramfs_does_not_replace_a_good_one),
+		TEST(test_the_old_copy_stays_where_all_are_bad),
+		TEST(test_what_is_copied_is_not_checked_again),
+		TEST(test_a_check_that_fails),
 		TEST(test_remove),
 		TEST(test_remove_leaves_others),
 		TEST(test_the_first_folder_of_all),

@@ -155,6 +155,22 @@ static void test_small_fails(void **state)
 	no_small(-EIO, 0);
 }
 
+static void test_small_is_bad(void **state)
+{
+	(void)state;
+	check.small_is_bad = true;
+	no_small(0, 400000);
+}
+
+/* The record is of the kernel that was chosen, which is not the newest. */
+static void test_small_of_the_next_kernel(void **state)
+{
+	(void)state;
+	put_kernel(V2, 3);
+	check.version = V2;
+	no_small(0, INITRD_BYTES);
+}
+
 /* ---- cuts ---- */
 
 struct cut {
@@ -180,6 +196,22 @@ static void assert_menu_has_all(void)
 	assert_true(has_copy(names_v1 ? V1 : V2));
 }
 
+static void new_loaders(const char *text)
+{
+	put_text(root_folder, "usr/lib/shim/shimx64.efi.signed", text);
+	put_text(root_folder, "usr/lib/shim/mmx64.efi.signed", text);
+	put_text(root_folder, "usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed", text);
+}
+
+/* A new shim refuses an old GRUB, or MokManager, once one of its generation is revoked. */
+static void assert_loaders_start(void)
+{
+	if (same("EFI/wubi/shimx64.efi", at(root_folder, "usr/lib/shim/shimx64.efi.signed"))) {
+		assert_true(same("EFI/wubi/grubx64.efi", at(root_folder, "usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed")));
+		assert_true(same("EFI/wubi/mmx64.efi", at(root_folder, "usr/lib/shim/mmx64.efi.signed")));
+	}
+}
+
 /* Killed at each point: the menu has all that it names, and the next run ends the work. */
 static void test_cut_anywhere(void **state)
 {
@@ -194,6 +226,7 @@ static void test_cut_anywhere(void **state)
 		(void)set_up(state);
 		update(&par);
 		put_kernel(V2, 3);
+		new_loaders("of the next generation");
 		child = fork();
 		assert_true(child >= 0);
 		if (child == 0)
@@ -201,6 +234,7 @@ static void test_cut_anywhere(void **state)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_true(status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 9));
 		assert_menu_has_all();
+		assert_loaders_start();
 		update(&par);
 		assert_true(has_copy(V2));
 		assert_false(on_esp("EFI/wubi/vmlinuz-" V1) || on_esp("EFI/wubi/wubi.tmp"));
@@ -237,6 +271,8 @@ int main(void)
 		TEST(test_small_fits),
 		TEST(test_small_is_too_large),
 		TEST(test_small_fails),
+		TEST(test_small_is_bad),
+		TEST(test_small_of_the_next_kernel),
 		TEST(test_cut_anywhere),
 		TEST(test_interrupted),
 	};

@@ -10,6 +10,8 @@
 # vm-options: -d d.img -m 768M -t 300
 
 . "$(dirname "$0")/guest.sh"
+BUILD=$WUBI_BUILD
+. "$(dirname "$0")/../cli/lib_initrd.bash"
 
 disk=$WUBI_BUILD/wubi-disk
 volume=/dev/ubda2
@@ -24,9 +26,18 @@ boots() { # WHAT STATUS ARGUMENT...
 	check_status "$1" "$2" chroot $system /usr/sbin/wubi-boot "${@:3}"
 }
 
+# An initramfs that would boot, which is looked at.
 kernel() { # VERSION
+	KERNEL=$1 TREE=/run/tree-$1
 	head -c 300000 /dev/urandom >$system/boot/vmlinuz-"$1"
-	head -c 700000 /dev/urandom >$system/boot/initrd.img-"$1"
+	mkdir -p "$TREE/etc/wubi/maps"
+	cp $map "$TREE/etc/wubi/maps/"
+	fill_tree
+	initrd "$1"
+}
+
+initrd() { # VERSION
+	python3 "$WUBI_TOP/tests/fixtures/cpiofx.py" "/run/tree-$1" | gzip -1 >$system/boot/initrd.img-"$1"
 }
 
 make_system() {
@@ -56,13 +67,14 @@ first_run() {
 	boots 'no ESP, as in a chroot: a hook goes on' 0 update --hook
 	check_output 'no ESP: one line says so' '^wubi-boot: note: .*not mounted'
 	check_equal 'no ESP: no more than that' 1 "$(wc -l </run/check.out)"
-	check 'no ESP: nothing is remembered' test ! -e $pending
+	check 'no ESP: it is remembered for the next start' grep -q 'not mounted' $pending
 	boots 'no ESP: by hand it is refused' 3 update
 	check 'mount the ESP' mount -t vfat -o iocharset=ascii /dev/ubda1 $esp
 	boots 'an update is due' 1 status
 	boots '--dry-run' 0 update --dry-run
 	check_equal '--dry-run writes nothing' '' "$(ls -A $esp)"
 	boots 'a hook' 0 update --hook
+	check 'a hook: what was remembered is done' test ! -e $pending
 	for name in EFI/wubi/{shimx64.efi,mmx64.efi,grubx64.efi,root.map,vmlinuz-6.1.0-1-amd64,initrd.img-6.1.0-1-amd64} boot/grub/grub.cfg; do
 		check "the ESP has $name" test -s "$esp/$name"
 	done
@@ -82,6 +94,15 @@ upgrades() {
 	boots 'a new kernel' 0 update --hook
 	check 'a new kernel: its copy' cmp $system/boot/initrd.img-6.1.0-2-amd64 $esp/EFI/wubi/initrd.img-6.1.0-2-amd64
 	check 'a new kernel: in the menu' grep -q 6.1.0-2-amd64 $esp/boot/grub/grub.cfg
+	rm "$TREE/usr/sbin/wubi-attach"
+	initrd 6.1.0-2-amd64
+	boots 'an initramfs that would not boot' 0 update --hook
+	check_output 'an initramfs that would not boot: it is told' 'note: .*6.1.0-2-amd64.*wubi-attach'
+	check_equal 'an initramfs that would not boot: that of the older kernel is copied' initrd.img-6.1.0-1-amd64 \
+		"$(cd $esp/EFI/wubi && echo initrd*)"
+	kernel 6.1.0-2-amd64
+	boots 'built well: it is copied' 0 update --hook
+	check 'built well: it is copied' cmp $system/boot/initrd.img-6.1.0-2-amd64 $esp/EFI/wubi/initrd.img-6.1.0-2-amd64
 	umount $system/usr
 	echo 'two' >/run/usr/lib/shim/shimx64.efi.signed
 	mount -t overlay -o lowerdir=/run/usr:/usr overlay $system/usr

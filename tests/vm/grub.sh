@@ -85,10 +85,12 @@ mkconfig() {
 	check_output "$1: it finds the kernel" "Found linux image: /boot/vmlinuz-$kernel"
 	cp $system/boot/grub/grub.cfg /run/check.out
 	check_output "$1: root is the mapping" "^[[:space:]]*linux[[:space:]]+/boot/vmlinuz-$kernel root=$mapper ro "
-	check_equal "$1: and nothing else" 0 "$(grep -E '^\s*linux\s' /run/check.out | grep -cv "root=$mapper ro ")"
+	check_equal "$1: and nothing else, but for the kernel copy" 0 \
+		"$(grep -E '^\s*linux\s' /run/check.out | grep -cvE "root=$mapper ro |EFI/wubi/vmlinuz-\\\$wubi_copy \\\$wubi_cmdline\$")"
 	check_output "$1: with the initrd" "^[[:space:]]*initrd[[:space:]]+/boot/initrd.img-$kernel\$"
 	check_equal "$1: the disk stays the one that is set" 0 "$(grep -cE '^[^#]*(set=root|root=.?\(?hd|search .*--set=root)' /run/check.out)"
 	check_output "$1: Windows is in the menu" "menuentry 'Windows'"
+	check_output "$1: so is the kernel copy" 'kernel copy on the EFI system partition'
 	check "$1: GRUB takes it" inside grub-script-check /boot/grub/grub.cfg
 }
 
