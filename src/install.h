@@ -118,7 +118,7 @@ struct install_removed {
 /*
  * Takes away the firmware's entry, what is on the EFI system partition, the images root, home and swap and the maps beside
  * them; nothing else. check_only: says what there is. conf: volume, esp, unmount. What is on the EFI system partition stays
- * when its map is another volume's.
+ * when its map is another volume's. Refusal "no-image": there is nothing of all that.
  */
 int install_remove(const struct install_params *par, const struct install_host *h, struct install_removed *ret, struct err *e);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static int has_entry(const struct volumes_row *esp, bool *ret, struct err *e)
 {
 	AUTO_FREE struct efiboot_list *list = NULL;
@@ -40,6 +39,12 @@ static int remove_boot(const struct install_params *par, const struct volumes_ro
 		(void)snprintf(ret->esp, sizeof(ret->esp), "%s", esp->path);
 	last = install_esp_unmount(code ? NULL : e);
 	return code ? code : last;
+}
+
+/* A look, before which nobody has been asked, is not to say that it removes. */
+static int begin(const struct install_params *par, const struct install_host *h, const char *text, struct err *e)
+{
+	return par->check_only ? 0 : install_begin(h, text, e);
 }
 
 /* An image of that name that is not there is none to remove. */
@@ -78,6 +83,15 @@ static int check_images(const struct install_params *par, const struct volumes_r
 	return code;
 }
 
+static bool is_empty(const struct install_removed *r)
+{
+	bool has_image = false;
+
+	for (int i = 0; i < INSTALL_IMAGES; i++)
+		has_image = has_image || r->images[i][0];
+	return !has_image && !r->esp_files && !r->entry;
+}
+
 static int remove_all(const struct install_params *par, const struct install_host *h, struct install_removed *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_volumes))) struct volumes v = { .count = 0 };
@@ -93,13 +107,18 @@ static int remove_all(const struct install_params *par, const struct install_hos
 	}
 	code = check_images(par, volume, e);
 	if (!code && esp)
-		code = install_begin(h, "removing its boot entry", e);
+		code = begin(par, h, "removing its boot entry", e);
 	if (!code && esp)
 		code = remove_boot(par, volume, esp, ret, e);
 	if (!code)
-		code = install_begin(h, "removing the images", e);
+		code = begin(par, h, "removing the images", e);
 	for (int i = INSTALL_IMAGES - 1; !code && i >= 0; i--)
 		code = remove_image(par, volume, (enum install_image)i, ret, e);
+	if (!code && is_empty(ret))
+		return err_refuse(e, "no-image",
+				  "'%s' holds no image, and nothing starts one from there: there is nothing to remove; is it "
+				  "another volume? 'wubi-install --list' shows them",
+				  volume->path);
 	return code;
 }
 

@@ -42,21 +42,23 @@ class Cut:
         self.text = 'cut behind event %d of %d, with %d of the %d writes in the cache' % (after, self.total, len(self.subset), len(group))
 
 
+def kind_of_write(entry, extents):
+    at = entry.sector * 512
+    if ESP_START <= at < ESP_START + ESP_MIB * MIB:
+        return 'esp'
+    return 'image' if any(VOLUME_START + start <= at < VOLUME_START + start + length for _, start, length in extents) else 'ntfs'
+
+
 def kind_of(log, event, extents):
     """Where the next event's writes go: 'esp', 'ntfs' (outside the images), 'image'; '' if there are none."""
-    kinds = set()
-    end = log.events[event + 1]
-    for entry in (log.entries[i] for i in range(log.events[event] + 1, end + 1)):
-        if not entry.writes():
-            continue
-        at = entry.sector * 512
-        if ESP_START <= at < ESP_START + ESP_MIB * MIB:
-            kinds.add('esp')
-        elif any(VOLUME_START + start <= at < VOLUME_START + start + length for _, start, length in extents):
-            kinds.add('image')
-        else:
-            kinds.add('ntfs')
+    entries = log.entries[log.events[event] + 1:log.events[event + 1] + 1]
+    kinds = {kind_of_write(entry, extents) for entry in entries if entry.writes()}
     return next((kind for kind in ('esp', 'ntfs', 'image') if kind in kinds), '')
+
+
+def last_write(log, kind, extents):
+    """The index of the last entry that writes there."""
+    return max(i for i, entry in enumerate(log.entries) if entry.writes() and kind_of_write(entry, extents) == kind)
 
 
 def choose(log, map_file, count):

@@ -128,17 +128,15 @@ size=%d, type=DE94BBA4-06D1-4D40-A16A-BFD50179D6AC, attrs="RequiredPartition GUI
         return self._sum(pieces + [(at, self.recovery_start())])
 
     def _sum(self, pieces):
-        """Holes are zeros."""
+        """Holes are zeros: a copy of the disk has the same sum, wherever its holes are."""
         total, zeros = hashlib.sha256(), bytes(MIB)
         with open(self.path, 'rb') as file:
             for start, end in pieces:
-                for offset, size in data_pieces(file.fileno(), start, end):
-                    offset, size = offset // 4096 * 4096, size + offset % 4096
-                    while size > 0:
-                        chunk = os.pread(file.fileno(), min(size, MIB), offset)
-                        if chunk != zeros[:len(chunk)]:
-                            total.update(b'%d:' % offset + chunk)
-                        offset, size = offset + len(chunk), size - len(chunk)
+                for number in block_numbers(file.fileno(), start, end):
+                    offset = max(start, number * MIB)
+                    chunk = os.pread(file.fileno(), min(end, (number + 1) * MIB) - offset, offset)
+                    if chunk != zeros[:len(chunk)]:
+                        total.update(b'%d:' % offset + chunk)
         return total.hexdigest()
 
     def state(self):
@@ -172,6 +170,15 @@ size=%d, type=DE94BBA4-06D1-4D40-A16A-BFD50179D6AC, attrs="RequiredPartition GUI
     def copy_to(self, target):
         run('cp', '--sparse=always', self.path, target)
         return WindowsDisk(target, self.volume_mib, self.sector)
+
+
+def block_numbers(fd, start, end):
+    """Of the MiBs in [start, end) that are no holes."""
+    last = -1
+    for offset, length in data_pieces(fd, start, end):
+        for number in range(max(offset // MIB, last + 1), (offset + length - 1) // MIB + 1):
+            last = number
+            yield number
 
 
 def tree_sums(folder):

@@ -59,10 +59,14 @@ class InstallTest(Test):
         self.system = live_medium(system_name)
         self.pc = self.disk = self.before = None
 
-    def set_up(self, firmware='secure', more_on_esp=None, **options):
-        """A PC with Windows."""
+    def set_up_pc(self, firmware='secure', **options):
+        """A PC without anything on its disk yet."""
         self.pc = Pc(self.work, firmware, **options)
         self.disk = WindowsDisk(self.path('disk.img'))
+
+    def set_up(self, firmware='secure', more_on_esp=None, **options):
+        """A PC with Windows."""
+        self.set_up_pc(firmware, **options)
         self.disk.make(more_on_esp)
         self.before = self.disk.state()
 
@@ -106,7 +110,7 @@ class InstallTest(Test):
         self.payload(**changes)
         machine = self.live('secure_boot_is %s\nour_packages\ntimed wubi-install %s\n%s' % (self.secure(), INSTALL, script), disk)
         self.check_windows()
-        self.check_entry()
+        self.check_entry(is_next=True)
         self.disk.verify(self.map())
         return machine
 
@@ -136,14 +140,16 @@ class InstallTest(Test):
     def our_entries(self):
         return [e for e in self.firmware().entries().values() if e.path.lower() == LOADER.lower() or e.label == LABEL]
 
-    def check_entry(self, first=True):
-        """One entry of ours, of this disk's partition, first in the order or else not."""
+    def check_entry(self, first=True, is_next=None):
+        """One entry of ours: first in the order or else not; and the next start's, or not, where that is asked."""
         known, ours = self.firmware(), self.our_entries()
         self.said += known.text() + '\n'
         if len(ours) != 1 or ours[0].label != LABEL or ours[0].path.lower() != LOADER.lower() or not ours[0].active:
             raise Failed('not one entry of ours in the firmware:\n' + known.text())
-        if first != (known.order()[:1] == [ours[0].number] or known.number('BootNext') == ours[0].number):
+        if first != (known.order()[:1] == [ours[0].number]):
             raise Failed('our entry is%s the first:\n%s' % (' not' if first else '', known.text()))
+        if is_next not in (None, known.number('BootNext') == ours[0].number):
+            raise Failed('our entry is%s what starts next:\n%s' % (' not' if is_next else '', known.text()))
 
     def check_gone(self):
         """As if we had never been there."""

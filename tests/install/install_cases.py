@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The cases of the installer: each function is one, its text what it shows. 'install_cases.py NAME...' runs them as TAP."""
-import fcntl
-import hashlib
 import os
 import re
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from flow import INSTALL, TROUBLE, config_text, install_case, our_packages  # noqa: E402
+from flow import INSTALL, TROUBLE, install_case, our_packages  # noqa: E402,F401 the last for soak
 from cases import REGISTRY, tap  # noqa: E402
-from disk import OTHER_DEBIAN, WRONG_MENU, WindowsDisk  # noqa: E402
-from image import CACHE, FX, MIB, Failed, extents_of, package_sum, run  # noqa: E402
-from machine import Cd, LoggedDisk  # noqa: E402
+from disk import OTHER_DEBIAN, WRONG_MENU  # noqa: E402
+from image import FX, MIB, Failed, extents_of, run  # noqa: E402
+from kept import installed_pc  # noqa: E402
+from machine import Cd  # noqa: E402
 from vm import Disk  # noqa: E402
-import cut  # noqa: E402
+import cut_cases  # noqa: E402,F401 registers them
+import upgrade_cases  # noqa: E402,F401 registers them
 
 ALL = 'check_everything match\ncheck_installed\nboot_is_right\n'
-CUTS = 40
 
 
 def files():
@@ -59,12 +57,15 @@ def _(test):
 
 @install_case('windows-first')
 def _(test):
-    """what starts by itself stays Windows: our entry is the last"""
+    """what starts by itself stays Windows: our entry is not the first, but the next start's, once"""
     test.set_up()
     test.payload(default='windows')
     test.live('our_packages\ntimed wubi-install %s\n' % INSTALL)
     test.check_windows()
-    test.check_entry(first=False)
+    test.check_entry(first=False, is_next=True)
+    test.installed('check_root match\ncheck_installed\nboot_is_right\n')
+    test.check_entry(first=False, is_next=False)
+    test.check_windows()
 
 
 @install_case('other-debian')
@@ -119,8 +120,7 @@ boot_is_right
 @install_case('kernels')
 def _(test):
     """a second kernel, update-grub, GRUB and shim again, the old kernel away: it boots after each, and is right on the ESP"""
-    test.set_up()
-    test.install()
+    installed_pc(test)
     more = os.listdir(test.system + '.more')
     payload = Cd(test.payload([os.path.join(test.system + '.more', name) for name in more]), 'payload')
     test.installed(NEW_KERNEL, cds=[payload])
@@ -138,8 +138,7 @@ CRASH = NEW_KERNEL + '\necho b >/proc/sysrq-trigger\n'
 @install_case('kernel-crash')
 def _(test):
     """a second kernel, and the machine is reset at once: GRUB, which replays no journal, boots it"""
-    test.set_up()
-    test.install()
+    installed_pc(test)
     more = os.listdir(test.system + '.more')
     payload = Cd(test.payload([os.path.join(test.system + '.more', name) for name in more]), 'payload')
     with test.switch_on(CRASH, cds=[payload]) as machine:
@@ -178,8 +177,7 @@ def without_copies(test):
 @install_case('moved')
 def _(test):
     """Windows moves the image: the copies on the ESP boot, the maps and the menu are made anew, and it boots from the image again"""
-    test.set_up()
-    test.install()
+    installed_pc(test)
     move_image(test)
     test.installed('check_system moved\nwait_for_refresh\nboot_is_right\n')
     test.disk.verify(test.map())
@@ -190,8 +188,7 @@ def _(test):
 @install_case('moved-without-copies')
 def _(test):
     """the same without copies: the menu says what helps, 'wubi-install --repair' from the live medium does, and it boots"""
-    test.set_up()
-    test.install()
+    installed_pc(test)
     move_image(test)
     if not without_copies(test):
         raise Failed('there were no copies on the EFI system partition')
@@ -199,6 +196,7 @@ def _(test):
         machine.wait_for(r'wubi-install --repair', r'BOOT-CHECKS', r'Kernel panic')
         if not re.search('wubi-install --repair', machine.console()):
             raise Failed('the menu does not say what helps')
+    test.payload()
     test.live('our_packages\ntimed repair wubi-install --repair --volume LABEL=Windows --yes --progress plain\n')
     test.disk.verify(test.map())
     test.check_entry()
@@ -211,9 +209,9 @@ def _(test):
 @install_case('remove')
 def _(test):
     """installed, booted, removed from the live medium: as if it had never been there; removed again: says so"""
-    test.set_up()
-    test.install()
+    installed_pc(test)
     test.installed('check_root match\n')
+    test.payload()
     test.live('''our_packages
 timed 'remove' wubi-install --remove --volume LABEL=Windows --yes --progress plain
 show wubi-install --remove --volume LABEL=Windows --yes
@@ -252,80 +250,6 @@ def _(test):
     """the same with the disk that is written to"""
     test.set_up()
     pulled(test, 'dev0', Cd(test.system, 'live', first=True), Disk(test.disk.path, 'scsi'))
-
-
-# Power cuts
-
-class Logged:
-    """An installation whose writes were logged, and the disk before it: made once for all cuts, kept in the cache."""
-
-    def __init__(self, test):
-        stamp = ' '.join([os.path.basename(test.system), config_text()] + [package_sum(path) for path in our_packages()])
-        self.family = os.path.join(CACHE, 'install-log')
-        self.folder = os.path.join(self.family, hashlib.sha256(stamp.encode()).hexdigest()[:16])
-        os.makedirs(self.family, exist_ok=True)
-        with open(self.family + '.lock', 'w', encoding='ascii') as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.isdir(self.folder):
-                self._make(test)
-
-    def _make(self, test):
-        for old in os.listdir(self.family):
-            shutil.rmtree(os.path.join(self.family, old))
-        part = os.path.join(self.family, 'part')
-        os.mkdir(part)
-        test.set_up()
-        test.disk.copy_to(os.path.join(part, 'base'))
-        shutil.copy(test.pc.variables, os.path.join(part, 'variables.before'))
-        test.install(LoggedDisk(test.disk.path, os.path.join(part, 'log')))
-        shutil.copy(test.pc.variables, os.path.join(part, 'variables'))
-        shutil.copy(test.map(), os.path.join(part, 'root.map'))
-        os.rename(part, self.folder)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-
-AGAIN = '''our_packages
-again() { %s; }
-status=0
-again >/run/again 2>&1 </dev/null || status=$?
-cat /run/again
-case $status in
-0) result 0 'the second run installs' ;;
-*)
-	check 'the first run was complete, and the second says so' grep -q 'wubi-install --repair' /run/again
-	timed repair wubi-install --repair --volume LABEL=Windows --yes --progress plain
-	;;
-esac
-''' % INSTALL
-
-
-def cut_case(number):
-    @install_case('cut-%02d' % number)
-    def _(test):
-        """the power is cut in the middle of the installation: Windows is whole, a second run completes it, and it boots"""
-        logged = Logged(test)
-        log = cut.DiskLog(logged.path('log'))
-        cuts = cut.choose(log, logged.path('root.map'), CUTS)
-        place = cuts[min(number, len(cuts)) - 1]
-        test.set_up()
-        base = WindowsDisk(logged.path('base'))
-        test.before = base.state()
-        cut.rebuild(log, base.path, place, test.disk.path)
-        shutil.copy(logged.path('variables.before' if number < len(cuts) else 'variables'), test.pc.variables)
-        test.said += place.text + '\n'
-        test.check_windows()
-        test.payload()
-        test.live(AGAIN)
-        test.check_windows()
-        test.disk.verify(test.map())
-        test.installed('check_root match\ncheck_installed\nboot_is_right\n')
-        test.check_windows()
-
-
-for n in range(1, CUTS + 1):
-    cut_case(n)
 
 
 if __name__ == '__main__':

@@ -12,7 +12,7 @@ guest_checks=0
 load_module() {
 	local name line file
 	for name in "$@"; do
-		line=$(grep -E "/${name//_/-}\.ko:" "/usr/lib/uml/modules/$(uname -r)/modules.dep") || return 1
+		line=$(grep -E "/${name//_/[-_]}\.ko:" "/usr/lib/uml/modules/$(uname -r)/modules.dep") || return 1
 		# modules.dep lists the nearest dependency first: insert from the end.
 		for file in $(printf '%s\n' "${line/:/}" | tr ' ' '\n' | tac); do
 			name=${file##*/} name=${name%.ko} name=${name//-/_}
