@@ -14,17 +14,18 @@ from variables import Variables  # noqa: E402
 import cut  # noqa: E402
 import writelog  # noqa: E402
 
-CUTS = 40               # looked at
-SAMPLE = range(4, CUTS + 1, 8)  # of them, installed upon
+LOOKED_AT = 200
+CUTS = 40               # of the same log; installed upon: a sample of them
+SAMPLE = range(4, CUTS + 1, 8)
 IMAGE, MENU = 'ubuntu/disks/root.disk', 'boot/grub/grub.cfg'
 NONE, INCOMPLETE, COMPLETE = 'no image', 'an incomplete image', 'a complete system'
 LABELS = {b'wubi-incomplete': INCOMPLETE, b'wubi-root': COMPLETE}
 
 
 class Cuts:
-    def __init__(self, kept):
+    def __init__(self, kept, count=CUTS):
         self.kept, self.log = kept, cut.DiskLog(kept.path('log'))
-        self.all = cut.choose(self.log, kept.path('root.map'), CUTS)
+        self.all = cut.choose(self.log, kept.path('root.map'), count)
         self.extents = extents_of(kept.path('root.map'))
         self.last_esp = cut.last_write(self.log, 'esp', self.extents)
 
@@ -65,7 +66,7 @@ def judge(disk, cuts, before, final, names):
     """Raises Failed, or returns what is there."""
     disk.check_state(before)
     what = disk.what_is_there(cuts.extents)
-    has_menu = MENU in disk.esp_tree()
+    has_menu = MENU in disk.esp_list()
     if what not in (NONE, INCOMPLETE, COMPLETE):
         raise Failed(what)
     if what == COMPLETE:
@@ -83,9 +84,9 @@ def judge(disk, cuts, before, final, names):
 
 @install_case('cuts')
 def _(test):
-    """the power is cut in 40 places of the installation: Windows is whole at each; what starts Linux is there for a complete system only"""
+    """the power is cut in 200 places of the installation: Windows is whole at each; what starts Linux is there for a complete system only"""
     kept = Installation(test)
-    cuts = Cuts(kept)
+    cuts = Cuts(kept, LOOKED_AT)
     with open(kept.path('before.json'), encoding='utf-8') as file:
         before = json.load(file)
     final = CutDisk(kept.path('disk')).image_sum(cuts.extents)

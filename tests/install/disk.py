@@ -100,11 +100,26 @@ size=%d, type=DE94BBA4-06D1-4D40-A16A-BFD50179D6AC, attrs="RequiredPartition GUI
     def windows_sums(self):
         """{path: sum} of all files on the volume but ours."""
         with self.files() as folder:
-            return {path: text for path, text in tree_sums(folder).items() if path.split('/')[0] != 'ubuntu'}
+            return tree_sums(folder, 'ubuntu')
 
     def esp_sums(self):
-        """Of all files on the EFI system partition but ours."""
-        return {path: text for path, text in self.esp_tree().items() if not OURS_ON_ESP.match(path)}
+        """Of all files on the EFI system partition but ours, which a power cut may have left with clusters that are not theirs."""
+        sums = {}
+        for path in self.esp_list():
+            if not OURS_ON_ESP.match(path.rstrip('/')):
+                data = b'' if path.endswith('/') else self.esp_read(path)
+                sums[path.rstrip('/')] = 'folder' if path.endswith('/') else hashlib.sha256(data).hexdigest()
+        return sums
+
+    def esp_list(self):
+        """All paths; those of folders end with '/'."""
+        return [line[3:] for line in self.mtools('mdir', '-b', '-/', '::').splitlines() if line.startswith('::/')]
+
+    def esp_read(self, path):
+        with tempfile.TemporaryDirectory() as folder:
+            self.mtools('mcopy', '-n', '::' + path, os.path.join(folder, 'file'))
+            with open(os.path.join(folder, 'file'), 'rb') as file:
+                return file.read()
 
     def esp_tree(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -181,10 +196,12 @@ def block_numbers(fd, start, end):
             yield number
 
 
-def tree_sums(folder):
-    """{path below folder: what it is}."""
+def tree_sums(folder, but=None):
+    """{path below folder: what it is}, without the folder BUT in it, which may hold gigabytes."""
     sums = {}
     for base, folders, names in os.walk(folder):
+        if base == folder and but in folders:
+            folders.remove(but)
         for name in folders:
             sums[os.path.relpath(os.path.join(base, name), folder)] = 'folder'
         for name in names:
