@@ -76,13 +76,13 @@ DEB_TREE  := $(BUILD)/deb/wubi-tools-$(VERSION)
 DEB       := $(BUILD)/deb/wubi-tools_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null || echo none).deb
 
 # What build, demo, tests, lint, fuzz and check-fresh need. make itself has to be there.
-DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cppcheck debhelper dmsetup dosfstools dpkg-dev \
-	e2fsprogs exfatprogs fdisk fio fuse3 gcc git grub-common jq libarchive-dev libblkid-dev libc6-dev \
-	libclang-rt-14-dev libcmocka-dev libconfuse-dev libcrypt-dev libdevmapper-dev libefiboot-dev libefivar-dev \
-	libelf-dev libext2fs-dev libjson-c-dev libmd-dev libmount-dev libparted-dev libudev-dev lintian llvm-14 lz4 \
-	make man-db mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev os-prober ovmf p7zip-full perl pkg-config \
-	procps python3 qemu-system-x86 shellcheck sleuthkit squashfs-tools strace systemd user-mode-linux util-linux \
-	uuid-dev valgrind xorriso xz-utils zlib1g-dev zstd
+DEPS := bats bsdextrautils bzip2 ca-certificates clang clang-tidy cpio cppcheck debhelper dmsetup dosfstools dpkg-dev \
+	e2fsprogs exfatprogs fdisk fio fuse3 gcc git grub-common initramfs-tools-core jq kmod libarchive-dev \
+	libblkid-dev libc6-dev libclang-rt-14-dev libcmocka-dev libconfuse-dev libcrypt-dev libdevmapper-dev \
+	libefiboot-dev libefivar-dev libelf-dev libext2fs-dev libjson-c-dev libmd-dev libmount-dev libparted-dev \
+	libudev-dev lintian llvm-14 lz4 make man-db mandoc mmdebstrap mount mtools ntfs-3g ntfs-3g-dev os-prober ovmf \
+	p7zip-full perl pkg-config procps python3 qemu-system-x86 shellcheck sleuthkit squashfs-tools strace systemd \
+	user-mode-linux util-linux uuid-dev valgrind xorriso xz-utils zlib1g-dev zstd
 
 .PHONY: all deps demo test-programs run-check check check-unit check-cli check-fault check-vm check-power check-boot check-install check-package \
 	soak lint check-fresh check-asan check-valgrind fuzz fuzzers bench install deb clean
