@@ -59,11 +59,13 @@ static bool ask(void *ctx)
 	return t->interrupted && t->interrupted(t->ctx);
 }
 
+static const char installing[] = TARGET_VARIABLE "=1";
+
 /* Nothing of the live user's environment: TMPDIR, a session's D-Bus, LD_PRELOAD. */
 int target_do(const struct target *t, const struct target_program *p, char **ret_output, struct err *e)
 {
 	const char *const variables[] = { "DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true", "LC_ALL=C.UTF-8",
-					  "HOME=/root", "TERM=dumb", TARGET_VARIABLE "=1", p->variable, NULL };
+					  "HOME=/root", "TERM=dumb", installing, p->variable, NULL };
 	AUTO_FREE const char **arguments = NULL;
 	char program[PATH_MAX];
 	struct target copy = *t;
