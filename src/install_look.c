@@ -54,16 +54,6 @@ int install_label_of(const struct volumes_row *volume, enum install_image i, boo
 	return code;
 }
 
-static int is_started(const struct volumes_row *esp, bool *ret, struct err *e)
-{
-	AUTO_FREE struct efiboot_list *list = calloc(1, sizeof(*list));
-	int code = list ? efiboot_read(list, e) : err_set(e, -ENOMEM, "out of memory");
-
-	if (!code)
-		*ret = efiboot_find(list, esp->partuuid, ESPBOOT_LOADER) != NULL;
-	return code;
-}
-
 int install_state_of(const struct volumes_row *volume, const struct volumes_row *esp, enum install_state *ret, struct err *e)
 {
 	char label[EXT4FMT_LABEL_MAX + 1];
@@ -77,7 +67,7 @@ int install_state_of(const struct volumes_row *volume, const struct volumes_row 
 		*ret = INSTALL_INCOMPLETE;
 	if (strcmp(label, INSTALL_LABEL) != 0)
 		return 0;
-	code = esp && efiboot_is_there() ? is_started(esp, &started, e) : 0;
+	code = esp && efiboot_is_there() ? install_entry_of(esp, &started, NULL, e) : 0;
 	*ret = started ? INSTALL_COMPLETE : INSTALL_NO_ENTRY;
 	return code;
 }

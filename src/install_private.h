@@ -81,6 +81,15 @@ int install_finish(const struct install_params *par, struct install_plan *p, con
 int install_boot_entry(const struct volumes_row *volume, const struct volumes_row *esp, struct install_mounts *m,
 		       const struct espboot_params *how, struct report *notes, uint16_t *ret_number, struct err *e);
 
+/* Has the firmware an entry that starts ours from there? Without UEFI: no. ret_number: NULL, or set where there is one. */
+int install_entry_of(const struct volumes_row *esp, bool *ret_exists, uint16_t *ret_number, struct err *e);
+
+/*
+ * Everything but menu and entry: files that nothing reads yet. Root is mounted, and its programs can be run, for a smaller
+ * initramfs where the whole one does not fit; so is the EFI system partition, for writing.
+ */
+int install_esp_fill(const struct install_host *h, const struct volumes_row *esp, const struct install_mounts *m, struct err *e);
+
 /* How espboot is asked for this system; maps has room for INSTALL_IMAGES. */
 void install_esp_params(const struct volumes_row *esp, const struct install_mounts *m, const struct map **maps,
 			struct espboot_params *ret);

@@ -7,21 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int has_entry(const struct volumes_row *esp, bool *ret, struct err *e)
-{
-	AUTO_FREE struct efiboot_list *list = NULL;
-	int code;
-
-	*ret = false;
-	if (!efiboot_is_there())
-		return 0;
-	list = calloc(1, sizeof(*list));
-	code = list ? efiboot_read(list, e) : err_set(e, -ENOMEM, "out of memory");
-	if (!code)
-		*ret = efiboot_find(list, esp->partuuid, ESPBOOT_LOADER) != NULL;
-	return code;
-}
-
 static int remove_boot(const struct install_params *par, const struct volumes_row *volume, const struct volumes_row *esp,
 		       struct install_removed *ret, struct err *e)
 {
@@ -32,7 +17,7 @@ static int remove_boot(const struct install_params *par, const struct volumes_ro
 		code = install_esp_is_others(volume, &is_others, e);
 	ours = !code && !is_others;
 	if (ours)
-		code = has_entry(esp, &ret->entry, e);
+		code = install_entry_of(esp, &ret->entry, NULL, e);
 	if (!code && ours)
 		code = espboot_remove(INSTALL_ESP, esp->path, par->check_only, &ret->esp_files, e);
 	if (!code && ours && ret->esp_files)

@@ -119,26 +119,12 @@ static int rebuild(struct repair *r, struct err *e)
 	return code ? code : target_kernels(r->target, &s, e);
 }
 
-/* The smaller initramfs is made while the system can be run. */
 static int fill_esp(struct repair *r, struct err *e)
 {
-	AUTO_FREE struct espboot_plan *plan = calloc(1, sizeof(*plan));
-	const struct map *maps[INSTALL_IMAGES];
-	struct espboot_params par;
-	int code = plan ? install_begin(r->h, "copying what starts it to the EFI system partition", e) :
-			  err_set(e, -ENOMEM, "out of memory");
+	int code = install_begin(r->h, "copying what starts it to the EFI system partition", e);
 
 	if (!code)
-		code = install_work_folder(INSTALL_SPARE, e);
-	if (code)
-		return code;
-	install_esp_params(r->esp, &r->mounts, maps, &par);
-	par.work = INSTALL_SPARE;
-	code = espboot_plan(&par, plan, e);
-	if (code)
-		return code;
-	code = espboot_update(&par, plan, r->h->progress, e);
-	espboot_plan_clear(plan);
+		code = install_esp_fill(r->h, r->esp, &r->mounts, e);
 	return code ? code : target_leave(r->target, e);
 }
 

@@ -216,30 +216,16 @@ static int make_system(struct run *r, struct err *e)
 
 /* ---- booting ---- */
 
-/* Files that nothing reads yet: with the system at hand a smaller initramfs can be made where the whole one does not fit. */
 static int fill_esp(struct run *r, struct err *e)
 {
-	AUTO_FREE struct espboot_plan *plan = calloc(1, sizeof(*plan));
-	const struct map *maps[INSTALL_IMAGES];
-	struct espboot_params par;
-	int code = plan ? install_begin(r->h, "copying what starts it to the EFI system partition", e) :
-			  err_set(e, -ENOMEM, "out of memory");
+	int code = install_begin(r->h, "copying what starts it to the EFI system partition", e);
 
-	if (!code)
-		code = install_work_folder(INSTALL_SPARE, e);
 	if (!code)
 		code = install_esp_mount(r->plan->esp, true, e);
 	if (code)
 		return code;
-	install_esp_params(r->plan->esp, &r->mounts, maps, &par);
-	par.work = INSTALL_SPARE;
-	code = espboot_plan(&par, plan, e);
-	if (code)
-		return code;
-	r->esp_written = true;
-	code = espboot_update(&par, plan, r->h->progress, e);
-	espboot_plan_clear(plan);
-	return code;
+	r->esp_written = true; /* or soon: what was there of ours is gone since clear_boot() */
+	return install_esp_fill(r->h, r->plan->esp, &r->mounts, e);
 }
 
 /* Everything in the image is done: it goes to the disk whole, and then says so. */

@@ -292,20 +292,54 @@ void install_esp_params(const struct volumes_row *esp, const struct install_moun
 	};
 }
 
-static int find_number(const char *partuuid, uint16_t *ret, struct err *e)
+int install_entry_of(const struct volumes_row *esp, bool *ret_exists, uint16_t *ret_number, struct err *e)
 {
-	AUTO_FREE struct efiboot_list *list = calloc(1, sizeof(*list));
+	AUTO_FREE struct efiboot_list *list = NULL;
 	const struct efiboot_entry *entry;
-	int code = list ? efiboot_read(list, e) : err_set(e, -ENOMEM, "out of memory");
+	int code;
+
+	*ret_exists = false;
+	if (!efiboot_is_there())
+		return 0;
+	list = calloc(1, sizeof(*list));
+	code = list ? efiboot_read(list, e) : err_set(e, -ENOMEM, "out of memory");
+	if (code)
+		return code;
+	entry = efiboot_find(list, esp->partuuid, ESPBOOT_LOADER);
+	*ret_exists = entry != NULL;
+	if (entry && ret_number)
+		*ret_number = entry->number;
+	return 0;
+}
+
+static int find_number(const struct volumes_row *esp, uint16_t *ret, struct err *e)
+{
+	bool exists;
+	int code = install_entry_of(esp, &exists, ret, e);
+
+	if (!code && !exists)
+		return err_set(e, -EIO,
+			       "the firmware's boot entry was made, and is not there: does the firmware keep its settings?");
+	return code;
+}
+
+int install_esp_fill(const struct install_host *h, const struct volumes_row *esp, const struct install_mounts *m, struct err *e)
+{
+	AUTO_FREE struct espboot_plan *plan = calloc(1, sizeof(*plan));
+	const struct map *maps[INSTALL_IMAGES];
+	struct espboot_params par;
+	int code = plan ? install_work_folder(INSTALL_SPARE, e) : err_set(e, -ENOMEM, "out of memory");
 
 	if (code)
 		return code;
-	entry = efiboot_find(list, partuuid, ESPBOOT_LOADER);
-	if (!entry)
-		return err_set(e, -EIO,
-			       "the firmware's boot entry was made, and is not there: does the firmware keep its settings?");
-	*ret = entry->number;
-	return 0;
+	install_esp_params(esp, m, maps, &par);
+	par.work = INSTALL_SPARE;
+	code = espboot_plan(&par, plan, e);
+	if (code)
+		return code;
+	code = espboot_update(&par, plan, h->progress, e);
+	espboot_plan_clear(plan);
+	return code;
 }
 
 static int make_entry(const struct espboot_params *par, struct report *notes, struct err *e)
@@ -337,7 +371,7 @@ int install_boot_entry(const struct volumes_row *volume, const struct volumes_ro
 	if (!code)
 		code = make_entry(&par, notes, e);
 	if (!code)
-		code = find_number(esp->partuuid, ret_number, e);
+		code = find_number(esp, ret_number, e);
 	r = unmount_all(m, &why);
 	return also(code, r, &why, e);
 }

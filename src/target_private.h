@@ -3,6 +3,7 @@
 #ifndef WUBI_TARGET_PRIVATE_H
 #define WUBI_TARGET_PRIVATE_H
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "target.h"
@@ -61,6 +62,9 @@ int target_do(const struct target *t, const struct target_program *p, char **ret
 int target_run_if_there(struct target *t, const char *const *arguments, struct err *e);
 
 /* ---- texts; free() what they return, NULL: out of memory ---- */
+
+/* Ends a text that open_memstream() takes down. NULL: not all was written, and it is freed. */
+char *target_text_end(FILE *f, char **text);
 
 char *target_fstab_text(const struct target_settings *s);
 char *target_hosts_text(const char *old, const char *hostname);

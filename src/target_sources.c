@@ -68,16 +68,6 @@ static bool is_medium(struct piece uri)
 	return false;
 }
 
-static char *finish(FILE *f, char **text)
-{
-	bool failed = ferror(f) != 0;
-
-	if (fclose(f) == 0 && !failed)
-		return *text;
-	free(*text);
-	return NULL;
-}
-
 /* ---- deb [OPTION=VALUE...] URI SUITE... ---- */
 
 static bool is_medium_line(const struct piece *line)
@@ -113,7 +103,7 @@ char *target_apt_lines_text(const char *old, bool *ret_changed)
 		(void)fprintf(f, "%s%.*s\n", is_it ? "# " : "", (int)line.n, line.at);
 		*ret_changed = *ret_changed || is_it;
 	}
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 /* ---- stanzas ---- */
@@ -212,5 +202,5 @@ char *target_apt_stanzas_text(const char *old, bool *ret_changed)
 		stanza = (struct piece){ at, 0 };
 	}
 	put_stanza(&stanza, f, ret_changed);
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }

@@ -20,7 +20,7 @@ static bool next_line(const char **at, const char **ret, size_t *ret_n)
 	return true;
 }
 
-static char *finish(FILE *f, char **text)
+char *target_text_end(FILE *f, char **text)
 {
 	bool failed = ferror(f) != 0;
 
@@ -40,7 +40,7 @@ static void put_fstab_line(FILE *f, const struct map *m)
 		(void)fprintf(f, "/dev/mapper/wubi-%s /%s ext4 defaults,nofail 0 2\n", m->name, m->name);
 }
 
-/* Root is checked first; the others never hold up a boot. finish() asks whether all was written. */
+/* Root is checked first; the others never hold up a boot. target_text_end() asks whether all was written. */
 char *target_fstab_text(const struct target_settings *s)
 {
 	char *text = NULL;
@@ -54,7 +54,7 @@ char *target_fstab_text(const struct target_settings *s)
 		put_fstab_line(f, s->maps[i]);
 	if (s->esp_partuuid && s->esp_partuuid[0])
 		(void)fprintf(f, "PARTUUID=%s /boot/efi vfat umask=0077,nofail 0 1\n", s->esp_partuuid);
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 static bool line_begins(const char *line, size_t n, const char *word)
@@ -98,7 +98,7 @@ char *target_hosts_text(const char *old, const char *hostname)
 	}
 	if (!is_put)
 		put_own_host(f, hostname);
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 /* hwclock(8): drift, last adjustment, then what the clock has. */
@@ -136,7 +136,7 @@ char *target_variable_text(const char *old, const char *name, const char *value)
 	}
 	if (!is_put)
 		(void)fprintf(f, "%s=\"%s\"\n", name, value);
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 char *target_text_without(const char *old, const char *word, bool *ret_changed, bool *ret_left)
@@ -159,7 +159,7 @@ char *target_text_without(const char *old, const char *word, bool *ret_changed, 
 		*ret_left = *ret_left || (blank < n && line[blank] != '#');
 		(void)fprintf(f, "%.*s\n", (int)n, line);
 	}
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 /* "de_DE.UTF-8 UTF-8", also behind "# ". */
@@ -200,7 +200,7 @@ char *target_localegen_text(const char *old, const char *supported, const char *
 		*ret_known = *ret_known || is_it;
 	}
 	put_supported(f, supported, locale, ret_known);
-	return finish(f, &text);
+	return target_text_end(f, &text);
 }
 
 bool target_kernel_version(const unsigned char *head, size_t n, char *ret, size_t size)
