@@ -42,7 +42,10 @@ void install_work_close(int fd);                          /* removes what is no 
 int install_choose(const struct install_params *par, uint64_t needed_bytes, struct volumes *v,
 		   const struct volumes_row **ret_volume, const struct volumes_row **ret_esp, struct err *e);
 
-/* Mounts it at INSTALL_ESP, for writing or not; and back. A second unmount does nothing. */
+/*
+ * Mounts it at INSTALL_ESP, for writing or not; and back. A second unmount does nothing. For writing, and with files of ours on
+ * it, it is checked by fsck.fat first, which mends what a power cut has left. Refusal "mounted".
+ */
 int install_esp_mount(const struct volumes_row *esp, bool writable, struct err *e);
 int install_esp_unmount(struct err *e);
 
@@ -65,6 +68,7 @@ int install_mount(const struct volumes_row *volume, struct install_mounts *m, bo
 
 /* syncfs, unmounts, detaches; goes on after a failure, the first one is told. */
 int install_unmount(struct install_mounts *m, struct err *e);
+int install_sync_and_unmount(const char *folder, struct err *e); /* nothing is mounted there: does nothing */
 void install_mounts_clear(struct install_mounts *m); /* unmounts as well as it can, frees the maps */
 
 /* "wubi-NAME" becomes the label of an image that is attached and not mounted. */

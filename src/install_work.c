@@ -108,36 +108,9 @@ void install_work_close(int fd)
 		(void)close(fd); /* the lock goes with it; it was never written */
 }
 
-/* ---- the EFI system partition ---- */
+/* ---- the images ---- */
 
-/*
- * A live desktop may have it mounted: the kernel then gives the same file system once more, but only with the same right to
- * write. Looking writes nothing in either case.
- */
-int install_esp_mount(const struct volumes_row *esp, bool writable, struct err *e)
-{
-	struct mountfs_entry elsewhere = { .target = "" };
-	struct stat st;
-	bool readonly;
-	int code = install_work_folder(INSTALL_ESP, e);
-
-	if (!code && stat(esp->path, &st))
-		code = err_errno(e, "'%s'", esp->path);
-	if (!code)
-		code = mountfs_find(st.st_rdev, &elsewhere, e);
-	if (code)
-		return code;
-	if (elsewhere.target[0] && elsewhere.super_is_readonly)
-		return err_refuse(e, "mounted",
-				  "the EFI system partition '%s' is mounted read-only at '%s', so that nothing can be written to "
-				  "it: unmount it", esp->path, elsewhere.target);
-	readonly = !writable && !elsewhere.target[0];
-	/* names as Windows writes them; nobody else has to see it */
-	code = mountfs_mount(esp->path, INSTALL_ESP, "vfat", readonly ? "umask=0077,ro" : "umask=0077", e);
-	return code ? err_wrap(e, code, "the EFI system partition '%s'", esp->path) : 0;
-}
-
-static int sync_and_unmount(const char *folder, struct err *e)
+int install_sync_and_unmount(const char *folder, struct err *e)
 {
 	AUTO_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool is_mounted = false;
@@ -152,13 +125,6 @@ static int sync_and_unmount(const char *folder, struct err *e)
 	(void)close(TAKE_FD(fd)); /* it would keep the mount busy; it was never written */
 	return mountfs_unmount(folder, code ? NULL : e) && !code ? (e ? e->code : -EBUSY) : code;
 }
-
-int install_esp_unmount(struct err *e)
-{
-	return sync_and_unmount(INSTALL_ESP, e);
-}
-
-/* ---- the images ---- */
 
 static int attach_one(const struct volumes_row *volume, struct install_mounts *m, enum install_image i, struct err *e)
 {
@@ -219,12 +185,12 @@ static int unmount_all(struct install_mounts *m, struct err *e)
 	int code = 0, r;
 
 	if (m->home_mounted) {
-		r = sync_and_unmount(INSTALL_HOME_FOLDER, &why);
+		r = install_sync_and_unmount(INSTALL_HOME_FOLDER, &why);
 		m->home_mounted = r != 0;
 		code = also(code, r, &why, e);
 	}
 	if (m->root_mounted && !m->home_mounted) {
-		r = sync_and_unmount(INSTALL_TARGET, &why);
+		r = install_sync_and_unmount(INSTALL_TARGET, &why);
 		m->root_mounted = r != 0;
 		code = also(code, r, &why, e);
 	}

@@ -51,9 +51,12 @@ check 'G10 killed while a program runs: that runs on' pgrep -f 'sleep 1000'
 killed 'while the initramfs is built' '^\* building its initramfs'
 check_equal 'G10 the program of the run before has ended' '' "$(pgrep -f 'sleep 1000')"
 killed 'while it fills the EFI system partition' '^\* copying what starts it'
+check 'G10 a torn file of ours' torn_on_esp vmlinuz-torn
 check_status 'G10 the next run, to its end' 0 wubi_install
 check_output 'G10 the next run: says so' 'an interrupted installation: it is removed'
 whole 'to its end'
+check 'G10 the torn file is gone' on_esp ro test ! -e EFI/wubi/vmlinuz-torn
+check 'G10 the EFI system partition is whole' fsck.fat -n $esp
 
 rm -f "$EFIVARFS_PATH"Boot*; cp -r "$WUBI_WORK/efivars" /run/
 stop KILL '^\* building its initramfs'

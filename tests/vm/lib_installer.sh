@@ -46,6 +46,27 @@ on_esp() { # rw|ro COMMAND...: with the EFI system partition at /run/look
 	umount /run/look && return $status
 }
 
+# A file of ours on the EFI system partition as a power cut may leave it: its second cluster's entry in each FAT says that it is free.
+torn_on_esp() { # NAME
+	umount /run/wubi-install/esp 2>/dev/null # of a run that was killed
+	on_esp rw sh -c 'mkdir -p EFI/wubi && yes "$0" | head -c 1M >"EFI/wubi/$0"' "$1" || return 1
+	python3 -c '
+import struct, sys
+with open(sys.argv[1], "r+b") as esp:
+    boot = esp.read(512)
+    per_sector, per_cluster, reserved, fats, root_entries = struct.unpack_from("<HBHBH", boot, 11)
+    fat_sectors = struct.unpack_from("<H", boot, 22)[0]
+    assert fat_sectors, "not FAT16"
+    data = (reserved + fats * fat_sectors) * per_sector + root_entries * 32
+    esp.seek(data)
+    place = esp.read().index((sys.argv[2] + "\n").encode() * 100) # its folder has the name once
+    cluster = 2 + place // (per_sector * per_cluster) + 1
+    for fat in range(fats):
+        esp.seek((reserved + fat * fat_sectors) * per_sector + cluster * 2)
+        esp.write(b"\0\0")
+    ' $esp "$1" && blockdev --flushbufs $esp
+}
+
 # With sums of files: what is below a folder.
 tree_of() { # FOLDER [FIND-TEST...]
 	(cd "$1" && { find . "${@:2}" -type f -print0 | xargs -r -0 sha256sum; find . "${@:2}" ! -type f; }) | sort
