@@ -65,6 +65,9 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 		usr/sbin/grub-install
 		usr/share/initramfs-tools/hooks/wubi
 		usr/share/initramfs-tools/scripts/local-top/wubi
+		usr/share/initramfs-tools/conf-hooks.d/wubi
+		usr/share/wubi-tools/build-in-memory
+		usr/lib/dracut/dracut.conf.d/50-wubi.conf
 		usr/lib/dracut/modules.d/55wubi/module-setup.sh
 		usr/lib/dracut/modules.d/55wubi/wubi-attach.service
 		usr/lib/dracut/modules.d/55wubi/wubi-attach.sh
