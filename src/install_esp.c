@@ -2,10 +2,14 @@
 /* The EFI system partition: mended if it needs that, mounted, unmounted. */
 #include "install_private.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "auto.h"
 #include "mountfs.h"
 #include "runprog.h"
 #include "volumes.h"
@@ -18,8 +22,43 @@ static int mount_it(const struct volumes_row *esp, bool readonly, struct err *e)
 	return code ? err_wrap(e, code, "the EFI system partition '%s'", esp->path) : 0;
 }
 
+/* ---- what a power cut has left ---- */
+
+struct salvaged { /* fsck.fat makes FSCK0000.REC and so on of clusters that belong to no file */
+	bool exists[10000];
+};
+
+static void close_folder(DIR *d)
+{
+	if (d)
+		(void)closedir(d); /* it was only read */
+}
+DEFINE_AUTO(folder, DIR *, close_folder);
+
+/* remove_others: those that are not in s; else s is filled. */
+static int look_for_salvaged(struct salvaged *s, bool remove_others, struct err *e)
+{
+	AUTO(folder) DIR *d = opendir(INSTALL_ESP);
+	const struct dirent *item;
+
+	if (!d)
+		return err_errno(e, "'" INSTALL_ESP "'");
+	while (errno = 0, (item = readdir(d)) != NULL) {
+		unsigned number;
+		int length = 0;
+
+		if (sscanf(item->d_name, "FSCK%4u.REC%n", &number, &length) != 1 || length != 12 || item->d_name[12])
+			continue;
+		if (!remove_others)
+			s->exists[number] = true;
+		else if (!s->exists[number] && unlinkat(dirfd(d), item->d_name, 0))
+			return err_errno(e, "remove '" INSTALL_ESP "/%s'", item->d_name);
+	}
+	return errno ? err_errno(e, "read '" INSTALL_ESP "'") : 0;
+}
+
 /* Its first run says by its exit status that there was something to mend, its second that there still is. */
-static int check_fat(const struct volumes_row *esp, struct err *e)
+static int check_fat(const struct volumes_row *esp, bool *ret_mended, struct err *e)
 {
 	char program[PATH_MAX];
 	const char *const arguments[] = { program, "-a", esp->path, NULL };
@@ -28,11 +67,24 @@ static int check_fat(const struct volumes_row *esp, struct err *e)
 	if (!runprog_find("fsck.fat", RUNPROG_SYSTEM_PATH, program, sizeof(program)))
 		return 0; /* Linux writes to it without one, too */
 	code = runprog_run(arguments, NULL, NULL, NULL);
-	if (code == -EIO)
+	*ret_mended = code == -EIO;
+	if (*ret_mended)
 		code = runprog_run(arguments, NULL, NULL, e);
 	return code ? err_wrap(e, code,
 			       "the EFI system partition '%s' is damaged, and fsck.fat does not mend it by itself: check it in "
 			       "Windows", esp->path) : 0;
+}
+
+/* Only files of ours were written when the power went: what fsck.fat salvages is of them, and there is no room for it. */
+static int remove_salvaged(const struct volumes_row *esp, struct salvaged *before, struct err *e)
+{
+	int code = mount_it(esp, false, e), last;
+
+	if (code)
+		return code;
+	code = look_for_salvaged(before, true, e);
+	last = install_esp_unmount(code ? NULL : e);
+	return code ? code : last;
 }
 
 /*
@@ -42,15 +94,23 @@ static int check_fat(const struct volumes_row *esp, struct err *e)
  */
 static int mend(const struct volumes_row *esp, struct err *e)
 {
-	bool has_ours;
-	int code = mount_it(esp, true, e);
+	struct salvaged before = { .exists = { false } };
+	bool has_ours, is_mended = false;
+	int code = mount_it(esp, true, e), last;
 
 	if (code)
 		return code;
 	has_ours = access(INSTALL_ESP "/EFI/wubi", F_OK) == 0;
-	code = install_esp_unmount(e);
-	return code || !has_ours ? code : check_fat(esp, e);
+	code = look_for_salvaged(&before, false, e);
+	last = install_esp_unmount(code ? NULL : e);
+	if (!code)
+		code = last;
+	if (!code && has_ours)
+		code = check_fat(esp, &is_mended, e);
+	return code || !is_mended ? code : remove_salvaged(esp, &before, e);
 }
+
+/* ---- mounting ---- */
 
 /*
  * A live desktop may have it mounted: the kernel then gives the same file system once more, but only with the same right to

@@ -7,13 +7,14 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from flow import INSTALL, Failed, install_case  # noqa: E402
-from disk import VOLUME_START, WindowsDisk  # noqa: E402
-from image import DISK, extents_of, run  # noqa: E402
+from disk import ESP_MIB, ESP_PARTUUID, VOLUME_START, WindowsDisk  # noqa: E402
+from image import BUILD, DISK, extents_of, run  # noqa: E402
 from kept import Installation  # noqa: E402
 from variables import Variables  # noqa: E402
 import cut  # noqa: E402
 import writelog  # noqa: E402
 
+TESTS = os.path.dirname(HERE)
 LOOKED_AT = 200
 CUTS = 40               # of the same log; installed upon: a sample of them
 SAMPLE = range(4, CUTS + 1, 8)
@@ -101,6 +102,45 @@ def _(test):
         test.said += 'cut %02d: %s: %s\n' % (number, place.text, said)
     if bad:
         raise Failed('%d of %d cuts\n%s' % (bad, len(cuts.all), test.said))
+
+
+class SmallSystem:
+    """What a second run installs in user-mode Linux, in its work folder: of a real Debian, and small."""
+
+    def __init__(self, test):
+        self.folder = test.path('guest')
+        os.mkdir(self.folder)
+        setup = '. "$TESTS/vm/lib_install.sh"; make_system; esp_uuid=%s; make_firmware %d' % (ESP_PARTUUID, ESP_MIB)
+        run('bash', '-euc', setup, cwd=self.folder, env={**os.environ, 'PATH': BUILD + ':' + os.environ['PATH'], 'TESTS': TESTS})
+
+    def install_on(self, disk):
+        return run(os.path.join(TESTS, 'vm', 'run.sh'), '-v', '-w', self.folder, '-b', BUILD, '-d', disk, '-m', '768M', '-t', '1200',
+                   os.path.join(HERE, 'guest', 'again.sh'))
+
+
+@install_case('cuts-again')
+def _(test):
+    """the power is cut in 40 places, and wubi-install runs again at each, in user-mode Linux: it is installed, and Windows is whole"""
+    kept = Installation(test)
+    cuts, small = Cuts(kept), SmallSystem(test)
+    with open(kept.path('before.json'), encoding='utf-8') as file:
+        before = json.load(file)
+    disk, bad = writelog.Disk(cuts.log, kept.path('base'), test.path('cut.img')), 0
+    again = CutDisk(test.path('again.img'))
+    for number, place in enumerate(cuts.all, 1):
+        disk.advance(place.after)
+        with disk.with_subset(place.subset):
+            CutDisk(disk.path).copy_to(again.path)
+        try:
+            said = small.install_on(again.path)
+            again.check_state(before)
+            again.verify(again.esp_map(test.path('again.map')))
+            said = 'repaired' if 'it was complete' in said else 'installed'
+        except Failed as failure:
+            bad, said = bad + 1, 'NOT OK: %s' % failure
+        test.said += 'cut %02d: %s: %s\n' % (number, place.text, said)
+    if bad:
+        raise Failed('%d of %d second runs\n%s' % (bad, len(cuts.all), test.said))
 
 
 AGAIN = '''our_packages
