@@ -140,7 +140,7 @@ fuzzers: $(patsubst %.c,$(BUILD)/%-fuzzer,$(FUZZ_SRC))
 
 bench: test-programs deb
 	@BUILD=$(abspath $(BUILD)); export BUILD; \
-	for script in tests/bench/*.sh; do echo "== $$script"; "$$script" || exit; done
+	for script in tests/bench/*.sh tests/bench/*.py; do echo "== $$script"; "$$script" || exit; done
 
 DRACUT     := initramfs-hook/dracut/55wubi
 TOP_SCRIPT := initramfs-hook/initramfs-tools/scripts/local-top/wubi

@@ -3,6 +3,8 @@
 # copy.sh: the copy of a squashfs onto ext4, beside unsquashfs, in turn and in one run. Prints medians and a ratio; asserts none.
 #
 # BENCH_SOURCE="FOLDER..." (/usr/share /usr/bin), BENCH_COMP (zstd), BENCH_SQUASHFS=FILE instead, BENCH_ROUNDS (3)
+# BENCH_PARTITION=DEVICE BENCH_IMAGE=DEVICE: what is written to is there, instead of a file: unsquashfs to the one, ours to the other
+# (copy_debian.py: a partition, and an image through device-mapper, of one disk). What is on them is lost.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 driver=${COPY_DRIVER:-${BUILD:-$PWD/build}/tests/cli/treecopy_driver}
@@ -36,11 +38,11 @@ room=$((${disk#*=} * 13 / 10 + (256 << 20)))
 umount "$source" || exit 1
 
 # The same file each time; all of it is in the page cache of the host or none, and the source's is dropped.
-fresh() {
-	rm -f "$work/target.img"
-	truncate -s "$room" "$work/target.img" && mke2fs -q -F -t ext4 -b 4096 -i 8192 \
-		-E lazy_itable_init=0,lazy_journal_init=0 "$work/target.img" >"$work/log" 2>&1 &&
-		mount -o loop "$work/target.img" "$target" && sync || return 1
+fresh() { # DEVICE, or '': a file
+	local option=()
+	[ -n "$1" ] || { rm -f "$work/target.img" && truncate -s "$room" "$work/target.img" && option=(-o loop); } || return 1
+	mke2fs -q -F -t ext4 -b 4096 -i 8192 -E lazy_itable_init=0,lazy_journal_init=0 "${1:-$work/target.img}" >"$work/log" 2>&1 &&
+		mount "${option[@]}" "${1:-$work/target.img}" "$target" && sync || return 1
 	echo 3 >/proc/sys/vm/drop_caches
 }
 
@@ -51,9 +53,9 @@ ours() {
 # What any copy from a mount has to pay: the kernel's own squashfs, whose decompressor may be one for all (SQUASHFS_DECOMP_SINGLE).
 reading() { mount -o loop,ro "$squashfs" "$source" && tar -cf - -C "$source" . | cat >/dev/null && umount "$source"; }
 
-one() { # COMMAND: its time in microseconds
+one() { # COMMAND [DEVICE]: its time in microseconds
 	local start us
-	fresh || return 1
+	fresh "${2-}" || return 1
 	start=$(date +%s%N)
 	"$1" || { echo "failed: $1" >&2; tail -n 5 "$work/log" >&2; return 1; }
 	us=$((($(date +%s%N) - start) / 1000))
@@ -62,7 +64,8 @@ one() { # COMMAND: its time in microseconds
 }
 
 for ((round = 0; round < rounds; round++)); do
-	one unsquash >>"$work/unsquash" && one ours >>"$work/ours" && one reading >>"$work/reading" || exit 1
+	one unsquash "${BENCH_PARTITION-}" >>"$work/unsquash" && one ours "${BENCH_IMAGE-}" >>"$work/ours" &&
+		one reading "${BENCH_PARTITION-}" >>"$work/reading" || exit 1
 done
 
 median() { sort -n "$1" | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }'; }

@@ -90,9 +90,9 @@ class InstallTest(Test):
         self.last = Booted(self.path('boot%d' % self.boots), self.pc, [disk or Disk(self.disk.path)], cds, script)
         return self.last
 
-    def live(self, script, disk=None, first=True, payload=None):
+    def live(self, script, disk=None):
         """The live medium boots, the script runs; every check passes."""
-        cds = [Cd(self.system, 'live', first=first), Cd(payload or self.path('payload.iso'), 'payload')]
+        cds = [Cd(self.system, 'live', first=True), Cd(self.path('payload.iso'), 'payload')]
         with self.switch_on(script, cds, disk) as machine:
             machine.wait_for(r'BOOT-CHECKS', TROUBLE)
             self.finish(machine)

@@ -39,14 +39,17 @@ class Pc:
 
 
 class Cd:
-    """A CD-ROM. usb: in a drive that can be pulled, by Booted.pull(NAME). first: what the firmware boots, whatever it remembers."""
+    """A CD-ROM. first: what the firmware boots, whatever it remembers. usb: in a drive that can be pulled, by Booted.pull(NAME).
+    Neither: it looks like a disk, the last one, for not every kernel of the tests has a driver for CD-ROM drives."""
 
     def __init__(self, path, name, usb=False, first=False):
         self.path, self.name, self.usb, self.first = path, name, usb, first
 
     def words(self, number):
-        device = 'usb-storage,bus=usb.0,removable=on' if self.usb else 'ide-cd,bus=ide.%d' % number
-        return ['-drive', 'if=none,id=cd-%s,media=cdrom,readonly=on,format=raw,file.locking=off,file=%s' % (self.name, self.path),
+        device = 'usb-storage,bus=usb.0,removable=on' if self.usb else \
+            'ide-cd,bus=ide.%d' % number if self.first else 'virtio-blk-pci,addr=0x%x' % (0x10 + number)
+        media = ',media=cdrom' if self.usb or self.first else ''
+        return ['-drive', 'if=none,id=cd-%s%s,readonly=on,format=raw,file.locking=off,file=%s' % (self.name, media, self.path),
                 '-device', '%s,drive=cd-%s,id=%s%s' % (device, self.name, self.name, ',bootindex=0' if self.first else '')]
 
 
@@ -84,7 +87,3 @@ class Booted(Guest):
     def pull(self, name):
         """The CD's drive is pulled out."""
         self.qmp('device_del', id=name)
-
-    def eject(self, name):
-        """The CD is taken out of its drive, locked or not."""
-        self.qmp('eject', id=name, force=True)
