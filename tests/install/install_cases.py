@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from flow import INSTALL, TROUBLE, install_case, our_packages  # noqa: E402,F401 the last for soak
 from cases import REGISTRY, tap  # noqa: E402
-from disk import OTHER_DEBIAN, WRONG_MENU  # noqa: E402
+from disk import OTHER_DEBIAN, VOLUME_START, WRONG_MENU  # noqa: E402
 from image import FX, MIB, Failed, extents_of, run  # noqa: E402
 from kept import installed_pc  # noqa: E402
 from machine import Cd  # noqa: E402
@@ -153,17 +153,23 @@ def _(test):
 # Windows moves the image
 
 def move_image(test):
-    """ntfsresize makes the volume so small that the end of the image has to move, chkdsk would clear the mark it leaves."""
+    """All of it: ntfsresize makes the volume end where the image began; what was there is overwritten, as Windows' next files would.
+    chkdsk would clear the mark that it leaves."""
     before = extents_of(test.map())
-    end = max(physical + length for _, physical, length in before)
+    start = min(physical for _, physical, _ in before)
     if not os.path.exists('/etc/mtab'):
         os.symlink('/proc/self/mounts', '/etc/mtab')
     with test.disk.volume() as volume:
-        done = run('ntfsresize', '-f', '-f', '-s', str(end - 300 * MIB), volume, input='y\n')
+        done = run('ntfsresize', '-f', '-f', '-s', str(start), volume, input='y\n')
         run(sys.executable, FX, 'clear-dirty', volume)
         run('blockdev', '--flushbufs', volume)
     if 'Successfully resized' not in done:
         raise Failed(done)
+    with open(test.disk.path, 'r+b') as file:
+        for _, physical, length in before:
+            for at in range(physical, physical + length, MIB):
+                file.seek(VOLUME_START + at)
+                file.write(b'another file' * (MIB // 12))
 
 
 def without_copies(test):
@@ -179,7 +185,9 @@ def _(test):
     """Windows moves the image: the copies on the ESP boot, the maps and the menu are made anew, and it boots from the image again"""
     installed_pc(test)
     move_image(test)
-    test.installed('check_system moved\nwait_for_refresh\nboot_is_right\n')
+    machine = test.installed('check_system moved\nwait_for_refresh\nboot_is_right\n')
+    if 'kernel copy' not in machine.console():
+        raise Failed('it did not boot from the copy')
     test.disk.verify(test.map())
     test.installed('check_system match\nboot_is_right\n')
     test.check_windows()
