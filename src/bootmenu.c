@@ -221,17 +221,20 @@ static void put_variables(FILE *f, const struct bootmenu *m)
 	(void)fputs("export " VAR_TITLE "\nexport " VAR_COPY "\nexport " VAR_CMDLINE "\n\n", f);
 }
 
+/* One that somebody has deleted is no entry. */
 static void put_copies(FILE *f, const struct bootmenu *m)
 {
-	(void)fputs("set default=0\nset timeout=5\n\n", f);
+	(void)fputs("set default=0\nset timeout=5\nset wubi_has_copy=no\n\n", f);
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const char *v = m->copies[i].version;
 
-		(void)fprintf(f, "menuentry '%s%s%s (kernel copy; the image was moved or its menu cannot be read)' {\n", m->title,
-			      m->copy_count > 1 ? ", Linux " : "", m->copy_count > 1 ? v : "");
-		(void)fprintf(f, "\tlinux ($wubi_esp)/" BOOTMENU_FOLDER "/'vmlinuz-%s'", v);
+		(void)fprintf(f, "if [ -s ($wubi_esp)/" BOOTMENU_FOLDER "/'vmlinuz-%s' -a -s ($wubi_esp)/" BOOTMENU_FOLDER
+			      "/'initrd.img-%s' ]; then\n\tset wubi_has_copy=yes\n", v, v);
+		(void)fprintf(f, "\tmenuentry '%s%s%s (kernel copy; the image was moved or its menu cannot be read)' {\n",
+			      m->title, m->copy_count > 1 ? ", Linux " : "", m->copy_count > 1 ? v : "");
+		(void)fprintf(f, "\t\tlinux ($wubi_esp)/" BOOTMENU_FOLDER "/'vmlinuz-%s'", v);
 		put_cmdline(f, m->cmdline);
-		(void)fprintf(f, "\n\tinitrd ($wubi_esp)/" BOOTMENU_FOLDER "/'initrd.img-%s'\n}\n", v);
+		(void)fprintf(f, "\n\t\tinitrd ($wubi_esp)/" BOOTMENU_FOLDER "/'initrd.img-%s'\n\t}\nfi\n", v);
 	}
 }
 
@@ -239,18 +242,20 @@ static void put_copies(FILE *f, const struct bootmenu *m)
 static void put_advice(FILE *f, const struct bootmenu *m)
 {
 	(void)fprintf(f,
-		      "set default=0\nset timeout=-1\n\n"
-		      "menuentry 'Cannot start: run wubi-install --repair in a live system (Enter: why)' {\n"
-		      "\techo '%s cannot be started: the file on the Windows partition that it is in was moved,'\n"
-		      "\techo 'or its boot menu cannot be read. Nothing is lost by that.'\n"
-		      "\techo\n"
-		      "\techo 'Start a live system and run there, as root:'\n"
-		      "\techo\n"
-		      "\techo '    wubi-install --repair'\n"
-		      "\techo\n"
-		      "\techo 'Esc goes back to the menu.'\n"
-		      "\tsleep --interruptible 86400\n"
-		      "}\n", m->title);
+		      "if [ \"$wubi_has_copy\" = no ]; then\n"
+		      "\tset timeout=-1\n"
+		      "\tmenuentry 'Cannot start: run wubi-install --repair in a live system (Enter: why)' {\n"
+		      "\t\techo '%s cannot be started: the file on the Windows partition that it is in was moved,'\n"
+		      "\t\techo 'or its boot menu cannot be read. Nothing is lost by that.'\n"
+		      "\t\techo\n"
+		      "\t\techo 'Start a live system and run there, as root:'\n"
+		      "\t\techo\n"
+		      "\t\techo '    wubi-install --repair'\n"
+		      "\t\techo\n"
+		      "\t\techo 'Esc goes back to the menu.'\n"
+		      "\t\tsleep --interruptible 86400\n"
+		      "\t}\n"
+		      "fi\n", m->title);
 }
 
 int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e)
@@ -269,10 +274,8 @@ int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e)
 	put_search(f, m);
 	put_variables(f, m);
 	(void)fputs(found, f);
-	if (m->copy_count)
-		put_copies(f, m);
-	else
-		put_advice(f, m);
+	put_copies(f, m);
+	put_advice(f, m);
 	(void)fputs(others, f);
 	code = ferror(f);
 	if (fclose(f) || code)

@@ -24,7 +24,9 @@ check() { # FILE
 		check "$T/none"
 		menu "$partuuid" 6.1.0-2-amd64 6.1.0-1-amd64 >"$T/two"
 		check "$T/two"
-		[ "$(grep -c '^	linux ' "$T/two")" -eq 2 ] || fail "$(cat "$T/two")"
+		[ "$(grep -c '^		linux ' "$T/two")" -eq 2 ] || fail "$(cat "$T/two")"
+		[ "$(grep -c '^if \[ -s .*vmlinuz-.* -a -s .*initrd.img-.* \]; then' "$T/two")" -eq 2 ] || fail "$(cat "$T/two")"
+		grep -q 'wubi-install --repair' "$T/two" || fail "no advice for who has deleted the copies: $(cat "$T/two")"
 		[ "$(grep -c '^export wubi_' "$T/two")" -eq 4 ] || fail "$(cat "$T/two")"
 		[ "$(grep -c '^export wubi_' "$T/none")" -eq 1 ] || fail "$(cat "$T/none")"
 	done
