@@ -4,7 +4,7 @@
 # For guest scripts that run wubi-install: . "$(dirname "$0")/lib_installer.sh"
 # The disk is /dev/ubda as lib_install.sh makes it; the guest stands for a live system that was started by UEFI.
 
-. "$(dirname "$0")/guest.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
 
 program=$WUBI_BUILD/wubi-install
 disk=$WUBI_BUILD/wubi-disk
