@@ -95,8 +95,8 @@ static void print_map(const struct health *h, size_t i)
 		progout_print(stdout, "%s: invalid\n", item->path);
 		return;
 	}
-	progout_print(stdout, "%s: %s, generation %" PRIu64, item->name, item->active ? verdict_name(item->verdict) : "not attached",
-		      item->generation);
+	progout_print(stdout, "%s: %s, generation %" PRIu64, item->name, item->active ? verdict_name(item->verdict) : "not "
+		      "attached", item->generation);
 	if (h->esp_generations[i])
 		progout_print(stdout, " (%" PRIu64 " on the EFI system partition)", h->esp_generations[i]);
 	if (item->volume[0])
@@ -112,8 +112,8 @@ static void print_text(const struct health *h)
 	for (size_t i = 0; i < h->maps.count; i++)
 		print_map(h, i);
 	for (size_t i = 0; i < h->kernel_count; i++)
-		progout_print(stdout, "kernel %s: its initramfs %s\n", h->kernels[i].version, !h->kernels[i].is_known ?
-			      "could not be looked at" : h->kernels[i].lack.reason[0] ? "lacks something" : "has all that it takes");
+		progout_print(stdout, "kernel %s: its initramfs %s\n", h->kernels[i].version, !h->kernels[i].is_known ? "could "
+			      "not be looked at" : h->kernels[i].lack.reason[0] ? "lacks something" : "has all that it takes");
 	if (h->esp_known && h->boot.kernel[0])
 		progout_print(stdout, "%s: boot loader, menu and copies of kernel %s\n", h->esp, h->boot.kernel);
 	else if (h->esp_known)
@@ -140,7 +140,8 @@ static void print_errors(const struct report *r)
 /* h NULL: problem says why nothing could be told. */
 static void put_record(FILE *f, const struct health *h, const struct err *problem)
 {
-	(void)fputs("wubi: something is off with the disk image that this system runs from; 'wubi-disk status' shows all of it:\n", f);
+	(void)fputs("wubi: something is off with the disk image that this system runs from; 'wubi-disk status' shows all of "
+	 "it:\n", f);
 	if (!h)
 		(void)fprintf(f, "wubi: %s\n", problem->text);
 	for (size_t i = 0; h && i < h->findings.count; i++)

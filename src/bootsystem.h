@@ -30,8 +30,8 @@ struct bootsystem { /* zero-initialised is empty; release with bootsystem_clear(
 
 /*
  * esp: NULL, it is looked for. Refusals that say that there is nothing to do here: "no-map", "not-in-image", "no-esp"; and
- * "other-map": the map is not of the image that is running. -EINVAL: root's map may be the one that cannot be read. On a refusal or
- * failure *ret has what was seen until then: it is cleared in any case.
+ * "other-map": the map is not of the image that is running. -EINVAL: root's map may be the one that cannot be read. On a
+ * refusal or failure *ret has what was seen until then: it is cleared in any case.
  */
 int bootsystem_look(const char *maps, const char *esp, struct bootsystem *ret, struct err *e);
 void bootsystem_clear(struct bootsystem *s);

@@ -7,8 +7,9 @@
 
 #include "num.h"
 
-#define FREE_PART 50 /* one of so many parts of the volume ... */
-#define FREE_MAX_BYTES (2 * NUM_GIB) /* ... but not more than this is wanted: it is enough for an update of Windows' or for chkdsk */
+/* One of so many parts of the volume, but not more than is enough for chkdsk or an update of Windows. */
+#define FREE_PART 50
+#define FREE_MAX_BYTES (2 * NUM_GIB)
 
 uint64_t health_free_needed(uint64_t total_bytes)
 {
@@ -45,11 +46,11 @@ static void tell_invalid(struct health *h, size_t i)
 	const struct maprefresh_item *item = &h->maps.items[i];
 
 	if (h->esp_generations[i])
-		report_add(&h->findings, item->reason, "%s; run 'cp %s/%s %s', which puts back the copy that is on the EFI system "
-			   "partition", item->text, h->maps.esp, file_name(item->path), item->path);
+		report_add(&h->findings, item->reason, "%s; run 'cp %s/%s %s', which puts back the copy that is on the EFI "
+			   "system partition", item->text, h->maps.esp, file_name(item->path), item->path);
 	else
-		report_add(&h->findings, item->reason, "%s; run 'wubi-install --repair' from a live system, which makes a new one",
-			   item->text);
+		report_add(&h->findings, item->reason, "%s; run 'wubi-install --repair' from a live system, which makes a new "
+			   "one", item->text);
 }
 
 static void judge_kept(struct health *h, size_t i)
@@ -62,12 +63,12 @@ static void judge_kept(struct health *h, size_t i)
 	else if (item->verdict != VERDICT_MATCH)
 		tell_verdict(&h->findings, item);
 	if (item->esp_stale && h->esp_generations[i])
-		report_add(&h->findings, "esp-map", "map '%s': its copy on the EFI system partition is of generation %llu, the map of "
-			   "%llu; run 'wubi-boot update'", item->name, (unsigned long long)h->esp_generations[i],
+		report_add(&h->findings, "esp-map", "map '%s': its copy on the EFI system partition is of generation %llu, the "
+			   "map of %llu; run 'wubi-boot update'", item->name, (unsigned long long)h->esp_generations[i],
 			   (unsigned long long)item->generation);
 	else if (item->esp_stale)
-		report_add(&h->findings, "esp-map", "map '%s': it has no good copy on the EFI system partition, which a rescue would go "
-			   "by; run 'wubi-boot update'", item->name);
+		report_add(&h->findings, "esp-map", "map '%s': it has no good copy on the EFI system partition, which a rescue "
+			   "would go by; run 'wubi-boot update'", item->name);
 }
 
 static void judge_map(struct health *h, size_t i)
@@ -85,8 +86,8 @@ static void judge_map(struct health *h, size_t i)
 		if (!item->map)
 			tell_invalid(h, i);
 		else
-			report_add(&h->findings, item->reason, "map '%s': %s; /usr/share/doc/wubi-tools/recovery.md says what to do",
-				   item->name, item->text);
+			report_add(&h->findings, item->reason, "map '%s': %s; /usr/share/doc/wubi-tools/recovery.md says what "
+				   "to do", item->name, item->text);
 		break;
 	case MAPREFRESH_FAIL:
 		report_add(&h->unknown, "map", "map '%s': %s", item->name, item->text);
@@ -103,8 +104,8 @@ static void judge_maps(struct health *h)
 		is_due = is_due || h->maps.items[i].action == MAPREFRESH_WRITE;
 	}
 	if (h->maps.unfinished && !is_due)
-		report_add(&h->findings, "map-unfinished", "new maps were written, and the initramfs could not be built with them: boot "
-			   "follows the image with the old ones; run 'wubi-map-refresh', which tells why");
+		report_add(&h->findings, "map-unfinished", "new maps were written, and the initramfs could not be built with "
+			   "them: boot follows the image with the old ones; run 'wubi-map-refresh', which tells why");
 }
 
 /* ---- volumes, kernels ---- */
@@ -118,9 +119,9 @@ static void judge_volumes(struct health *h)
 
 		if (!v->total_bytes || v->free_bytes >= health_free_needed(v->total_bytes))
 			continue;
-		report_add(&h->findings, "host-full", "the Windows volume '%s' is full: %s of %s are free. Linux has its space and goes "
-			   "on, but Windows may fail to update or to mend its volume; run 'cleanmgr' in Windows", v->path,
-			   num_format_bytes(v->free_bytes, free_text), num_format_bytes(v->total_bytes, total));
+		report_add(&h->findings, "host-full", "the Windows volume '%s' is full: %s of %s are free. Linux has its space "
+			   "and goes on, but Windows may fail to update or to mend its volume; run 'cleanmgr' in Windows",
+			   v->path, num_format_bytes(v->free_bytes, free_text), num_format_bytes(v->total_bytes, total));
 	}
 }
 
@@ -132,8 +133,8 @@ static void judge_kernels(struct health *h)
 		if (!k->is_known)
 			report_add(&h->unknown, "initramfs", "the initramfs of kernel %s: %s", k->version, k->lack.text);
 		else if (k->lack.reason[0])
-			report_add(&h->findings, "initramfs", "the initramfs of kernel %s: %.500s; run '%s%s'", k->version, k->lack.text,
-				   h->rebuild, k->version);
+			report_add(&h->findings, "initramfs", "the initramfs of kernel %s: %.500s; run '%s%s'", k->version,
+				   k->lack.text, h->rebuild, k->version);
 	}
 }
 
@@ -167,19 +168,22 @@ static void judge_boot(struct health *h)
 {
 	const struct espboot_file *first = NULL;
 	size_t count = count_wrong(h, &first);
+	char more[64] = "";
 
+	if (count > 1)
+		(void)snprintf(more, sizeof(more), ", and %zu more there are not right", count - 1);
 	if (count)
-		report_add(&h->findings, "esp-due", "%zu file%s on the EFI system partition %s not as %s should be, '%s/%s' %s; run "
-			   "'wubi-boot update'", count, count == 1 ? "" : "s", count == 1 ? "is" : "are", count == 1 ? "it" : "they",
-			   h->esp, first->name, first->old_bytes ? "is old or damaged" : "is missing");
+		report_add(&h->findings, "esp-due", "'%s/%s', which starting Linux needs, %s%s; run 'wubi-boot update'", h->esp,
+			   first->name, first->old_bytes ? "is old or damaged" : "is missing", more);
 	else if (!h->boot.entry_is_right)
-		report_add(&h->findings, "esp-due", "the firmware's boot entry is missing or not as it should be: the firmware's menu "
-			   "may not offer Linux; run 'wubi-boot update'");
+		report_add(&h->findings, "esp-due", "the firmware's boot entry is missing or not as it should be: the "
+			   "firmware's menu may not offer Linux; run 'wubi-boot update'");
 	else if (h->boot.has_surplus)
-		report_add(&h->findings, "esp-due", "old kernel copies take room on the EFI system partition; run 'wubi-boot update'");
+		report_add(&h->findings, "esp-due", "old kernel copies take room on the EFI system partition; run "
+			   "'wubi-boot update'");
 	else if (h->pending)
-		report_add(&h->findings, "boot-pending", "what starts this system could not be brought up to date once: %.500s; run "
-			   "'wubi-boot update'", h->pending);
+		report_add(&h->findings, "boot-pending", "what starts this system could not be brought up to date once: "
+			   "%.500s; run 'wubi-boot update'", h->pending);
 }
 
 void health_judge(struct health *h)

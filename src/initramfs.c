@@ -121,7 +121,8 @@ int initramfs_kernels(const char *boot, const char *modules, const char *running
 	if (code)
 		return code;
 	if (!k.count)
-		return err_set(e, -ENOENT, "no kernel has an image '" IMAGE "VERSION' in '%s' and a folder in '%s'", boot, modules);
+		return err_set(e, -ENOENT, "no kernel has an image '" IMAGE "VERSION' in '%s' and a folder in '%s'", boot,
+			       modules);
 	qsort(k.versions, k.count, sizeof(*k.versions), by_version);
 	put_first(&k, running);
 	*ret = k;

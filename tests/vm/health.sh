@@ -31,9 +31,9 @@ told() {
 	check "$what: at a login" logs_in "$2"
 }
 
-logs_in() { # PATTERN: what an interactive shell shows
-	chroot $system /bin/sh -i -c '. /etc/profile.d/wubi-health.sh' 2>/dev/null | grep -qE -- "$1" &&
-		[ -z "$(chroot $system /bin/sh -c '. /etc/profile.d/wubi-health.sh' 2>&1)" ] # a script sees nothing
+logs_in() { # PATTERN: what an interactive shell shows, and a script does not
+	chroot "$system" /bin/sh -i -c '. /etc/profile.d/wubi-health.sh' 2>/dev/null | grep -qE -- "$1" &&
+		[ -z "$(chroot "$system" /bin/sh -c '. /etc/profile.d/wubi-health.sh' 2>&1)" ]
 }
 
 healthy() {
@@ -79,8 +79,8 @@ seal() { # the checksum at a map's end, anew
 
 missing_copy() {
 	what='a kernel copy is missing on the ESP'
-	rm $esp/EFI/wubi/vmlinuz-$KERNEL
-	told esp-due "1 file .*vmlinuz-$KERNEL' is missing.*wubi-boot update"
+	rm "$esp/EFI/wubi/vmlinuz-$KERNEL"
+	told esp-due "vmlinuz-$KERNEL', .*is missing; .*wubi-boot update"
 	mended /usr/sbin/wubi-boot update
 }
 
@@ -93,13 +93,13 @@ corrupt_map() {
 
 bad_initramfs() {
 	what='an initramfs without wubi-attach'
-	cp $system/boot/initrd.img-$KERNEL /run/good
+	cp "$system/boot/initrd.img-$KERNEL" /run/good
 	mv "$TREE/usr/sbin/wubi-attach" /run/attach
-	system_initrd $KERNEL
+	system_initrd "$KERNEL"
 	status 3
 	check_output "$what: what mends it" "^off \(initramfs\): .*$KERNEL: .*run 'update-initramfs -u -k $KERNEL'"
 	mv /run/attach "$TREE/usr/sbin/wubi-attach"
-	cp /run/good $system/boot/initrd.img-$KERNEL
+	cp /run/good "$system/boot/initrd.img-$KERNEL"
 	what="$what, mended" healthy
 }
 
@@ -108,11 +108,11 @@ not_attached() {
 	sed "s/^name root/name home/; s/^id ......../id 00000000/" $map | seal >$system/etc/wubi/maps/home.map
 	cp $system/etc/wubi/maps/home.map $esp/EFI/wubi/
 	cp $system/etc/wubi/maps/home.map "$TREE/etc/wubi/maps/"
-	system_initrd $KERNEL
+	system_initrd "$KERNEL"
 	chroot $system /usr/sbin/wubi-boot update >/run/check.out 2>&1 || fail 'wubi-boot update' "$(cat /run/check.out)"
 	told not-attached 'home.*boot.log'
 	rm $system/etc/wubi/maps/home.map $esp/EFI/wubi/home.map "$TREE/etc/wubi/maps/home.map"
-	system_initrd $KERNEL
+	system_initrd "$KERNEL"
 	mended /usr/sbin/wubi-boot update
 }
 
@@ -174,7 +174,7 @@ mkdir -p $system_usr/{sbin,lib/modules/$KERNEL}
 echo 'exit 1' >$system_usr/sbin/update-initramfs
 chmod +x $system_usr/sbin/update-initramfs
 system_programs+=(wubi-disk)
-system_start $KERNEL
+system_start "$KERNEL"
 system_esp
 mkdir -p $system/etc/profile.d
 cp "$WUBI_TOP/initramfs-hook/profile.d/wubi-health.sh" $system/etc/profile.d/
