@@ -171,7 +171,7 @@ static void test_the_rest_of_the_esp(void **state)
 	x->h.pending = (char[]){ "no room" };
 	expect(x, "esp-due", "and 1 more");
 	x->h.boot.files[0].is_right = true;
-	expect(x, "esp-due", "shimx64.efi' is missing");
+	expect(x, "esp-due", "shimx64.efi', which starting Linux needs, is missing");
 	x->h.boot.files[1].is_right = x->h.boot.entry_is_right = true;
 	x->h.boot.has_surplus = false;
 	expect(x, "boot-pending", "no room");
