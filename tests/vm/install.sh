@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # wubi-install from a squashfs to an image on a disk with Windows: what it refuses, what it makes, and the ways back: repair, remove
-# (cases B07 B09 E03 G10).
+# (cases B07 B09 G10).
 #
 # vm-setup: . "$TESTS/vm/lib_install.sh"
 # vm-setup: make_system
