@@ -30,10 +30,12 @@ static const char *file_name(const char *path)
 /* These are Windows' to mend; the system runs all the same. */
 static void tell_verdict(struct report *r, const struct maprefresh_item *item)
 {
-	const char *remedy = "start Windows and shut it down with 'shutdown /s /t 0'";
+	const char *remedy = "/usr/share/doc/wubi-tools/recovery.md says what to do";
 	char reason[ERR_REASON_MAX];
 
-	if (item->verdict == VERDICT_RENAMED)
+	if (item->verdict == VERDICT_UNSETTLED)
+		remedy = "start Windows and shut it down with 'shutdown /s /t 0'";
+	else if (item->verdict == VERDICT_RENAMED)
 		remedy = "move it back in Windows, do not install again";
 	else if (item->verdict == VERDICT_ORPHANED)
 		remedy = "run 'chkdsk /f' in Windows, keep the map";
