@@ -8,7 +8,6 @@
 
 #include "attach.h"
 #include "bootsystem.h"
-#include "dpkglock.h"
 #include "freespace.h"
 #include "initrdcheck.h"
 #include "mapfile.h"
@@ -48,7 +47,6 @@ static int look_at_maps(const struct health_params *par, struct health *h, struc
 		.esp = h->esp[0] ? h->esp : par->esp,
 		.boot = INITRAMFS_BOOT,
 		.modules = INITRAMFS_MODULES,
-		.dpkg_lock = DPKGLOCK_FILE,
 	};
 	int code = maprefresh_plan(&mp, &h->maps, e);
 
