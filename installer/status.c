@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bootsystem.h"
 #include "health.h"
@@ -126,10 +128,23 @@ static void print_text(const struct health *h)
 		progout_print(stdout, "healthy\n");
 }
 
-/* systemd takes the priority from the line: 4 is a warning. */
+/* Terminals of a desktop inherit the variable, too: it names the stream that is the journal's. */
+static bool goes_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char text[64];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st))
+		return false;
+	(void)snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	return strcmp(stream, text) == 0;
+}
+
+/* The journal takes the priority from the line: 4 is a warning. */
 static void print_errors(const struct report *r)
 {
-	const char *priority = getenv("JOURNAL_STREAM") ? "<4>" : "";
+	const char *priority = goes_to_journal() ? "<4>" : "";
 
 	for (size_t i = 0; i < r->count; i++)
 		progout_print(stderr, "%swubi-disk: status: %s\n", priority, r->items[i].text);
@@ -140,8 +155,8 @@ static void print_errors(const struct report *r)
 /* h NULL: problem says why nothing could be told. */
 static void put_record(FILE *f, const struct health *h, const struct err *problem)
 {
-	(void)fputs("wubi: something is off with the disk image that this system runs from; 'wubi-disk status' shows all of "
-	 "it:\n", f);
+	(void)fputs("wubi: something is off with the disk image that this system runs from; 'sudo wubi-disk status' shows all "
+		    "of it:\n", f);
 	if (!h)
 		(void)fprintf(f, "wubi: %s\n", problem->text);
 	for (size_t i = 0; h && i < h->findings.count; i++)

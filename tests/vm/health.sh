@@ -25,7 +25,9 @@ told() {
 	check_output "$what: what mends it" "^off .*$2"
 	status 3 --json
 	check_equal "$what: the reason" "off $1" "$(jq -r '[.status, .findings[].reason] | join(" ")' /run/check.out)"
-	JOURNAL_STREAM=1:1 status 3 --quiet --record
+	JOURNAL_STREAM=1:1 status 3 --quiet # of somebody else
+	check_output "$what: an error" "^wubi-disk: status: .*$2"
+	JOURNAL_STREAM=$(stat -c %d:%i /run/check.out) status 3 --quiet --record
 	check_output "$what: a warning for the journal" "^<4>wubi-disk: status: .*$2"
 	check_equal "$what: no more than that" 1 "$(wc -l </run/check.out)"
 	check "$what: at a login" logs_in "$2"
