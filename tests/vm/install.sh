@@ -144,7 +144,6 @@ fill_home() {
 }
 
 fill_home_and_repair() {
-	check_equal 'repaired: the empty home is noted' empty-home "$(json '.notes[].reason | select(. == "empty-home")')"
 	check_equal 'repaired: swap is registered, an empty home hides nothing' \
 		'wubi-swap none swap sw,nofail 0 0, home.map root.map swap.map' "$(system ro added)"
 	fill_home || fail 'a file in the home'
@@ -167,6 +166,7 @@ repair_it() {
 	conf=/run/conf-any
 	check_status 'moved, and no boot files: repaired' 0 wubi_install --repair --json
 	check_equal 'repaired: the generation' $((generation + 1)) "$(json .root)"
+	check_equal 'repaired: the empty home is noted' empty-home "$(json '.notes[].reason | select(. == "empty-home")')"
 	check_equal 'repaired: the entry' 0001 "$(our_entry)"
 	check_equal 'repaired: no leftovers' '' "$(leftovers)"
 	map_of_root
