@@ -18,7 +18,7 @@ commands() {
 			lacking+=" ${words[1]}"
 			continue
 		fi
-		"$BUILD/${words[@]:0:1}" "${words[@]:1}" --test-args >"$T/out" 2>"$T/err" || lacking+=" '$line': $(<"$T/err")"
+		"$BUILD/${words[0]}" "${words[@]:1}" --test-args >"$T/out" 2>"$T/err" || lacking+=" '$line': $(<"$T/err")"
 	done < <(commands)
 	[ "$(commands | wc -l)" -gt 15 ] || fail "few: $(commands)"
 	[ -z "$lacking" ] || fail "not taken:$lacking"

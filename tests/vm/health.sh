@@ -67,6 +67,15 @@ all_is_well() {
 
 ntfs_free() { "$disk" info $volume --json | jq .free_bytes; }
 
+# As its unit has it: all but /run is read-only.
+nothing_is_written() {
+	what='with nothing to write to'
+	# shellcheck disable=SC2016 # the inner shell's
+	check "$what: healthy" unshare --mount --propagation private sh -c 'for at in "$1/boot" "$1/etc" "$1/boot/efi"; do
+		mount --rbind "$at" "$at" && mount -o remount,bind,ro "$at" || exit 9; done
+		! touch "$1/etc/x" "$1/boot/efi/x" 2>/dev/null && exec chroot "$1" /usr/sbin/wubi-disk status --record' sh "$system"
+}
+
 stale_map_on_esp() {
 	what='an old map on the ESP'
 	sed 's/^generation .*/generation 7/' $esp/EFI/wubi/root.map | seal >/run/old.map
@@ -182,6 +191,7 @@ mkdir -p $system/etc/profile.d
 cp "$WUBI_TOP/initramfs-hook/profile.d/wubi-health.sh" $system/etc/profile.d/
 check 'wubi-boot update' chroot $system /usr/sbin/wubi-boot update
 all_is_well
+nothing_is_written
 stale_map_on_esp
 missing_copy
 corrupt_map
