@@ -143,6 +143,7 @@ bench: test-programs deb
 	for script in tests/bench/*.sh tests/bench/*.py; do echo "== $$script"; "$$script" || exit; done
 
 DRACUT     := initramfs-hook/dracut/55wubi
+UNITS      := $(wildcard $(addprefix initramfs-hook/systemd/*.,service path timer) sysctl/systemd/*.service)
 TOP_SCRIPT := initramfs-hook/initramfs-tools/scripts/local-top/wubi
 
 # What is there is installed: 'make deb' calls this, so that there is one list. /usr/sbin/grub-install is GRUB's own where no package
@@ -153,7 +154,7 @@ install: all
 	$(call put,644,$(wildcard docs/man/*.7),$(prefix)/share/man/man7)
 	$(call put,644,$(wildcard docs/man/*.8),$(prefix)/share/man/man8)
 	$(call put,644,$(wildcard docs/completion/*),$(prefix)/share/bash-completion/completions)
-	$(call put,644,README.md docs/boot.md docs/architecture.md,$(prefix)/share/doc/wubi-tools)
+	$(call put,644,README.md docs/boot.md docs/recovery.md docs/architecture.md,$(prefix)/share/doc/wubi-tools)
 	$(call put,644,$(wildcard docs/install.md),$(prefix)/share/doc/wubi-installer)
 	$(call put,644,$(wildcard installer/wubi-install.conf),$(prefix)/share/doc/wubi-installer/examples)
 	$(call put_as,755,initramfs-hook/initramfs-tools/hooks/wubi,/usr/share/initramfs-tools/hooks/wubi)
@@ -163,13 +164,14 @@ install: all
 	$(call put_as,644,initramfs-hook/dracut/50-wubi.conf,/usr/lib/dracut/dracut.conf.d/50-wubi.conf)
 	$(call put,755,$(wildcard $(DRACUT)/*.sh),/usr/lib/dracut/modules.d/55wubi)
 	$(call put,644,$(filter-out %.sh,$(wildcard $(DRACUT)/*)),/usr/lib/dracut/modules.d/55wubi)
-	$(call put,644,$(wildcard $(addsuffix /systemd/*.service,initramfs-hook sysctl) initramfs-hook/systemd/*.path),/usr/lib/systemd/system)
+	$(call put,644,$(UNITS),/usr/lib/systemd/system)
 	$(call put_as,755,initramfs-hook/kernel/postinst.d-zy-wubi,/etc/kernel/postinst.d/zy-wubi)
 	$(call put_as,755,initramfs-hook/kernel/postinst.d-zzz-wubi,/etc/kernel/postinst.d/zzz-wubi)
 	$(call put_as,755,initramfs-hook/kernel/postrm.d-zzz-wubi,/etc/kernel/postrm.d/zzz-wubi)
 	$(call put_as,755,initramfs-hook/kernel/post-update.d-zy-wubi,/etc/initramfs/post-update.d/zy-wubi)
 	$(call put_as,755,initramfs-hook/kernel/post-update.d-zzz-wubi,/etc/initramfs/post-update.d/zzz-wubi)
 	$(call put_as,755,initramfs-hook/grub/35_wubi,/etc/grub.d/35_wubi)
+	$(call put_as,644,initramfs-hook/profile.d/wubi-health.sh,/etc/profile.d/wubi-health.sh)
 	$(if $(DESTDIR),$(call put_as,755,initramfs-hook/grub/grub-install,/usr/sbin/grub-install))
 	$(call put,755,sysctl/systemd/wubi-profile-generator,/usr/lib/systemd/system-generators)
 	$(call put_as,644,sysctl/wubi.conf,/etc/wubi/wubi.conf)

@@ -9,9 +9,8 @@
 
 #include "auto.h"
 #include "boot_output.h"
-#include "boot_system.h"
 #include "bootmenu.h"
-#include "efiboot.h"
+#include "bootsystem.h"
 #include "espboot.h"
 #include "fsfreeze.h"
 #include "progmain.h"
@@ -19,9 +18,6 @@
 #include "signals.h"
 #include "target.h"
 #include "textfile.h"
-
-#define PENDING "boot.pending"
-#define WORK "/var/tmp" /* for an initramfs: too big for /run */
 
 enum { VERB_UPDATE = 1, VERB_STATUS = 2, VERB_FLUSH = 4, VERB_ENTRY = 8, VERB_ESP = VERB_UPDATE | VERB_STATUS, VERB_ALL = 15 };
 
@@ -53,7 +49,7 @@ static const struct optrows_option rows[] = {
 	  OPTROWS_TEXT, FIELD(esp), NULL },
 	{ "maps", 'm', "DIR", "the folder of the maps (default " MAPFOLDER_DEFAULT ")", VERB_ESP, 0, 0, OPTROWS_TEXT, FIELD(maps),
 	  NULL },
-	{ "state-dir", 0, "DIR", "where a run that failed is remembered (default " BOOT_STATE_DEFAULT ")", VERB_ESP, 0, 0,
+	{ "state-dir", 0, "DIR", "where a run that failed is remembered (default " BOOTSYSTEM_STATE_DEFAULT ")", VERB_ESP, 0, 0,
 	  OPTROWS_TEXT, FIELD(state), NULL },
 	OPTROWS_DRY_RUN(VERB_UPDATE),
 	OPTROWS_JSON(VERB_ESP),
@@ -75,25 +71,7 @@ static const struct optrows_verb verbs[] = {
 
 static const char *state_of(const struct boot_options *o)
 {
-	return o->state ? o->state : BOOT_STATE_DEFAULT;
-}
-
-static int pending_path(const struct boot_options *o, char ret[PATH_MAX], struct err *e)
-{
-	int n = snprintf(ret, PATH_MAX, "%s/" PENDING, state_of(o));
-
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, -ENAMETOOLONG, "'%.300s': %s", state_of(o), strerror(ENAMETOOLONG));
-}
-
-/* Its first line; NULL: none, or it cannot be read. free(). */
-static char *read_pending(const struct boot_options *o)
-{
-	char path[PATH_MAX], *text = NULL;
-
-	if (pending_path(o, path, NULL) || textfile_read(path, &text, NULL))
-		return NULL;
-	text[strcspn(text, "\n")] = '\0';
-	return text;
+	return o->state ? o->state : BOOTSYSTEM_STATE_DEFAULT;
 }
 
 static int is_interrupted(void *ctx, const char *phase, uint64_t done, uint64_t total)
@@ -127,23 +105,17 @@ static int flush(struct err *e)
 	return flush_one("/", e);
 }
 
-static struct espboot_params params_of(const struct boot_options *o, const struct boot_system *s)
+static struct espboot_params params_of(const struct boot_options *o, const struct bootsystem *s)
 {
-	return (struct espboot_params){
-		.root = "",
-		.esp = s->esp,
-		.maps = s->maps,
-		.map_count = s->map_count,
-		.firmware = efiboot_is_there(),
-		.order = !o->order ? ESPBOOT_KEEP : *o->order == 'l' ? ESPBOOT_FIRST : ESPBOOT_LAST,
-		.is_complete = true,
-		.work = WORK,
-	};
+	struct espboot_params par = bootsystem_params(s);
+
+	par.order = !o->order ? ESPBOOT_KEEP : *o->order == 'l' ? ESPBOOT_FIRST : ESPBOOT_LAST;
+	return par;
 }
 
 struct boot_run {
 	const struct boot_options *o;
-	struct boot_system system;
+	struct bootsystem system;
 	struct espboot_plan plan;
 	char *pending;
 	bool has_work;
@@ -152,7 +124,7 @@ struct boot_run {
 static void auto_boot_run(struct boot_run *r)
 {
 	espboot_plan_clear(&r->plan);
-	boot_system_clear(&r->system);
+	bootsystem_clear(&r->system);
 	free(r->pending);
 }
 
@@ -166,7 +138,7 @@ static int plan(struct boot_run *r, struct err *e)
 	if (r->system.bad_map)
 		report_add(&r->plan.notes, "bad-map", "%s", r->system.bad_map);
 	r->has_work = espboot_has_work(&r->plan);
-	r->pending = read_pending(r->o);
+	r->pending = bootsystem_pending(state_of(r->o));
 	return 0;
 }
 
@@ -195,7 +167,7 @@ static int work(struct boot_run *r, struct err *e)
 		(void)print(r, ""); /* a closed stdout is no reason to leave the boot loader as it is; the end tells it */
 	code = r->has_work ? espboot_update(&par, &r->plan, &progress, e) : 0;
 	if (!code)
-		code = pending_path(r->o, path, e);
+		code = bootsystem_pending_path(state_of(r->o), path, e);
 	return code ? code : textfile_remove(path, e);
 }
 
@@ -204,7 +176,7 @@ static int update(struct boot_run *r, struct err *e)
 {
 	struct err why = ERR_INIT;
 	AUTO_FD int lock = -1;
-	int code = r->o->base.dry_run ? 0 : boot_system_lock(&lock, e), flushed;
+	int code = r->o->base.dry_run ? 0 : bootsystem_lock(&lock, e), flushed;
 
 	if (!code)
 		code = plan(r, e);
@@ -225,7 +197,7 @@ static void remember(const struct boot_options *o, const struct err *e)
 	char path[PATH_MAX], text[sizeof(e->text) + 2];
 
 	(void)snprintf(text, sizeof(text), "%s\n", e->text);
-	if (pending_path(o, path, &why) || textfile_write(path, text, &why))
+	if (bootsystem_pending_path(state_of(o), path, &why) || textfile_write(path, text, &why))
 		progout_print(stderr, "wubi-boot: %s\n", why.text);
 }
 
@@ -261,7 +233,7 @@ static int skip(const struct boot_options *o, struct err *e)
 static int look(const struct boot_options *o, struct boot_run *r, struct err *e)
 {
 	r->o = o;
-	return boot_system_look(o->maps ? o->maps : MAPFOLDER_DEFAULT, o->esp, &r->system, e);
+	return bootsystem_look(o->maps ? o->maps : MAPFOLDER_DEFAULT, o->esp, &r->system, e);
 }
 
 static int run_update(const struct boot_options *o)
@@ -273,7 +245,7 @@ static int run_update(const struct boot_options *o)
 	if (o->hook && getenv(TARGET_VARIABLE))
 		return PROGOUT_DONE;
 	code = look(o, &r, &e);
-	if (code && o->hook && boot_system_is_none(&e))
+	if (code && o->hook && bootsystem_is_none(&e))
 		return skip(o, &e);
 	if (!code)
 		code = update(&r, &e);

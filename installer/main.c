@@ -35,6 +35,8 @@ static int run_verb(const struct options *o)
 		return verb_detach(o);
 	case VERB_REMOVE:
 		return verb_remove(o);
+	case VERB_STATUS:
+		return verb_status(o);
 	case VERB_NONE:
 	case VERB_ALL:
 		break;
@@ -62,7 +64,7 @@ int verbs_run(const struct options *o)
 	struct err e = ERR_INIT;
 
 	/* a verb that may write ends by itself, so that no commit is cut in two; the others can just go */
-	signals_install(!(o->base.verb & (VERB_VERIFY | VERB_SHOW | VERB_TABLE)));
+	signals_install(!(o->base.verb & (VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_STATUS)));
 	if (tells_change(o) && progout_check_open(&e)) {
 		(void)err_wrap(&e, e.code, "nothing was done");
 		return progout_fail(&o->base, &e, NULL);

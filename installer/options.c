@@ -6,6 +6,7 @@
 
 #include "ext4fmt.h"
 #include "map.h"
+#include "mapfolder.h"
 #include "swapfmt.h"
 #include "verbs.h"
 
@@ -95,6 +96,12 @@ static const struct optrows_option option_rows[] = {
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
 	{ "yes", 'y', NULL, "remove without asking",
 	  VERB_REMOVE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	{ "maps", 0, "DIR", "the folder of the system's maps (default " MAPFOLDER_DEFAULT ")",
+	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(folder), check_not_empty },
+	{ "esp", 0, "DIR", "where the EFI system partition is mounted (default: /boot/efi, /efi or /boot)",
+	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(esp), check_not_empty },
+	{ "record", 0, NULL, "as the timer does: what is off is kept in " STATUS_RECORD ", which a login shows",
+	  VERB_STATUS, 0, 0, OPTROWS_FLAG, FIELD(record), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
@@ -127,6 +134,10 @@ static const struct optrows_verb verb_rows[] = {
 	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
 	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
 	  "--yes.", NULL },
+	{ VERB_STATUS, "status", "", 0, 0, "is all well with the system that runs from an image?",
+	  "For the installed system. Looks at maps, copies on the EFI system partition, initramfs and free space on the "
+	  "Windows volume; says what is off, and the command that mends it. Changes nothing.",
+	  "Exit status: 0 healthy, 1 could not tell, 2 usage, 3 something is off." },
 };
 
 static int check_together(const struct options *o, struct err *e)

@@ -20,7 +20,8 @@ enum verb {
 	VERB_ATTACH = 1 << 6,
 	VERB_DETACH = 1 << 7,
 	VERB_REMOVE = 1 << 8,
-	VERB_ALL = (1 << 9) - 1,
+	VERB_STATUS = 1 << 9,
+	VERB_ALL = (1 << 10) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
@@ -38,10 +39,13 @@ struct options {
 	enum progress_tty_mode progress;
 	struct optrows_list maps; /* OPTROWS_LIST_MAX is IMAGE_MAPS_MAX of image.h */
 	struct optrows_list outputs;
+	const char *folder; /* of the maps of the system */
+	const char *esp;
 	bool no_host_map;
 	bool zero;
 	bool readonly;
 	bool yes;
+	bool record;
 };
 
 /* wubi-disk: the rows, and verbs_run() as the work. */

@@ -5,6 +5,8 @@
 
 #include "options.h"
 
+#define STATUS_RECORD "/run/wubi/health.txt" /* what status --record leaves; no file: all is well */
+
 int verb_info(const struct options *o);
 int verb_create(const struct options *o);
 int verb_map(const struct options *o);
@@ -14,6 +16,7 @@ int verb_table(const struct options *o);
 int verb_attach(const struct options *o);
 int verb_detach(const struct options *o);
 int verb_remove(const struct options *o);
+int verb_status(const struct options *o);
 
 /* Does what o->base.verb says; takes care of the signals before. */
 int verbs_run(const struct options *o);

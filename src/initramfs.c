@@ -16,16 +16,12 @@
 #define IMAGE "initrd.img-"
 #define HIDDEN ".wubi-initrd-" /* no boot menu takes it for an image */
 #define HIDDEN_END ".new"
-#define VERSION_MAX 128
+#define VERSION_MAX INITRAMFS_VERSION_MAX
 
-struct kernels {
-	char (*versions)[VERSION_MAX];
-	size_t count;
-};
-
-static void auto_kernels(struct kernels *k)
+void initramfs_kernels_clear(struct initramfs_kernels *k)
 {
 	free(k->versions);
+	*k = (struct initramfs_kernels){ NULL, 0 };
 }
 
 static void auto_dir(DIR **d)
@@ -46,23 +42,23 @@ static bool is_dracut(const char *tool)
 
 /* ---- which kernels ---- */
 
-static bool has_modules(const struct initramfs_params *p, const char *version)
+static bool has_modules(const char *modules, const char *version)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	int n = snprintf(path, sizeof(path), "%s/%s", p->modules, version);
+	int n = snprintf(path, sizeof(path), "%s/%s", modules, version);
 
 	return n > 0 && n < PATH_MAX && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* Copies of an image that were made by hand, or by update-initramfs (.dpkg-bak, .old), have no modules. */
-static bool version_of(const struct initramfs_params *p, const char *name, char ret[VERSION_MAX])
+static bool version_of(const char *modules, const char *name, char ret[VERSION_MAX])
 {
 	if (strncmp(name, IMAGE, strlen(IMAGE)) != 0 || !name[strlen(IMAGE)])
 		return false;
 	if (snprintf(ret, VERSION_MAX, "%s", name + strlen(IMAGE)) >= VERSION_MAX)
 		return false;
-	return has_modules(p, ret);
+	return has_modules(modules, ret);
 }
 
 static bool is_leftover(const char *name)
@@ -77,7 +73,7 @@ static int by_version(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void put_first(struct kernels *k, const char *running)
+static void put_first(struct initramfs_kernels *k, const char *running)
 {
 	struct utsname u;
 	char version[VERSION_MAX];
@@ -94,21 +90,15 @@ static void put_first(struct kernels *k, const char *running)
 	}
 }
 
-/* What a run left that was killed goes on this occasion. */
-static int find_kernels(const struct initramfs_params *p, struct kernels *k, struct err *e)
+static int read_versions(DIR *dir, const char *modules, struct initramfs_kernels *k, struct err *e)
 {
-	__attribute__((cleanup(auto_dir))) DIR *dir = opendir(p->boot);
-	struct dirent *d;
+	const struct dirent *d;
 
-	if (!dir)
-		return err_errno(e, "folder '%s'", p->boot);
 	while ((d = readdir(dir))) {
 		char version[VERSION_MAX];
 		void *wider;
 
-		if (is_leftover(d->d_name))
-			(void)unlinkat(dirfd(dir), d->d_name, 0); /* in the way of nothing */
-		if (!version_of(p, d->d_name, version))
+		if (!version_of(modules, d->d_name, version))
 			continue;
 		wider = reallocarray(k->versions, k->count + 1, sizeof(*k->versions));
 		if (!wider)
@@ -116,12 +106,39 @@ static int find_kernels(const struct initramfs_params *p, struct kernels *k, str
 		k->versions = wider;
 		memcpy(k->versions[k->count++], version, sizeof(version));
 	}
-	if (!k->count)
-		return err_set(e, -ENOENT, "no kernel has an image '" IMAGE "VERSION' in '%s' and a folder in '%s'", p->boot,
-			       p->modules);
-	qsort(k->versions, k->count, sizeof(*k->versions), by_version);
-	put_first(k, p->running);
 	return 0;
+}
+
+int initramfs_kernels(const char *boot, const char *modules, const char *running, struct initramfs_kernels *ret, struct err *e)
+{
+	__attribute__((cleanup(auto_dir))) DIR *dir = opendir(boot);
+	__attribute__((cleanup(initramfs_kernels_clear))) struct initramfs_kernels k = { NULL, 0 };
+	int code;
+
+	if (!dir)
+		return err_errno(e, "folder '%s'", boot);
+	code = read_versions(dir, modules, &k, e);
+	if (code)
+		return code;
+	if (!k.count)
+		return err_set(e, -ENOENT, "no kernel has an image '" IMAGE "VERSION' in '%s' and a folder in '%s'", boot,
+			       modules);
+	qsort(k.versions, k.count, sizeof(*k.versions), by_version);
+	put_first(&k, running);
+	*ret = k;
+	k.versions = NULL;
+	return 0;
+}
+
+/* What a run left that was killed goes on this occasion. */
+static void remove_leftovers(const char *boot)
+{
+	__attribute__((cleanup(auto_dir))) DIR *dir = opendir(boot);
+	const struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (is_leftover(d->d_name))
+			(void)unlinkat(dirfd(dir), d->d_name, 0); /* in the way of nothing */
 }
 
 /* ---- one kernel ---- */
@@ -202,7 +219,7 @@ static int build(const struct initramfs_params *p, const char *tool, const char 
 
 int initramfs_rebuild(const struct initramfs_params *p, struct err *e)
 {
-	__attribute__((cleanup(auto_kernels))) struct kernels k = { NULL, 0 };
+	__attribute__((cleanup(initramfs_kernels_clear))) struct initramfs_kernels k = { NULL, 0 };
 	struct err first = ERR_INIT, why = ERR_INIT;
 	char tool[256], names[300] = "";
 	size_t used = 0;
@@ -210,7 +227,8 @@ int initramfs_rebuild(const struct initramfs_params *p, struct err *e)
 
 	if (!initramfs_tool(p->tools, tool))
 		return err_set(e, -ENOENT, "neither update-initramfs nor dracut is here: the initramfs cannot be built");
-	code = find_kernels(p, &k, e);
+	remove_leftovers(p->boot);
+	code = initramfs_kernels(p->boot, p->modules, p->running, &k, e);
 	if (code)
 		return code;
 	for (size_t i = 0; i < k.count; i++) {

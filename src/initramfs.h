@@ -7,6 +7,7 @@
 #define WUBI_INITRAMFS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "err.h"
 
@@ -14,6 +15,13 @@
 #define INITRAMFS_MODULES "/lib/modules"
 #define INITRAMFS_HOOKS "/etc/initramfs/post-update.d"
 #define INITRAMFS_TOOLS "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#define INITRAMFS_VERSION_MAX 128
+
+struct initramfs_kernels { /* zero-initialised is empty; release with initramfs_kernels_clear() */
+	char (*versions)[INITRAMFS_VERSION_MAX];
+	size_t count;
+};
 
 struct initramfs_params { /* all borrowed */
 	const char *boot;    /* folder of the images, initrd.img-VERSION */
@@ -29,6 +37,13 @@ struct initramfs_params { /* all borrowed */
 
 /* Path of "update-initramfs", or else of "dracut", in PATH or in the folders 'more' (NULL: none). False: neither. */
 bool initramfs_tool(const char *more, char ret[256]);
+
+/*
+ * The kernels that have an image initrd.img-VERSION in boot and a folder in modules, the running one (NULL: as uname says)
+ * first. Reads only. *ret is overwritten, on success only. -ENOENT: there is none. -ENOMEM, and errors of the folder.
+ */
+int initramfs_kernels(const char *boot, const char *modules, const char *running, struct initramfs_kernels *ret, struct err *e);
+void initramfs_kernels_clear(struct initramfs_kernels *k);
 
 /*
  * Builds the images of all kernels that have one, and waits. What the tool prints goes to standard error. An image that cannot

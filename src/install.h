@@ -129,9 +129,10 @@ struct install_repaired {
 };
 
 /*
- * For a system that is there: maps derived from the MFT and written to all their places, an initramfs with them for each
- * kernel, what is on the EFI system partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image";
- * "incomplete" (an interrupted installation: run it again); those of image_map() and attach.
+ * For a system that is there: maps derived from the MFT and written to all their places, lines in fstab for images that were
+ * added (note "empty-home": not for a home without files), an initramfs with them for each kernel, what is on the EFI system
+ * partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image"; "incomplete" (an interrupted
+ * installation: run it again); those of image_map() and attach.
  */
 int install_repair(const struct install_params *par, const struct install_host *h, struct install_repaired *ret, struct err *e);
 

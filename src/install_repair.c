@@ -18,6 +18,7 @@ struct repair {
 	const struct volumes_row *volume, *esp;
 	struct install_mounts mounts;
 	struct target *target;
+	struct report added; /* notes about images that were added to the system */
 	struct report notes;
 	uint16_t number;
 };
@@ -112,10 +113,15 @@ static int put_maps(struct repair *r, struct err *e)
 static int rebuild(struct repair *r, struct err *e)
 {
 	const struct target_settings s = { .hostname = NULL };
+	const struct map *maps[INSTALL_IMAGES];
+	struct espboot_params esp;
 	int code = install_begin(r->h, "building its initramfs and its boot menu", e);
 
+	install_esp_params(r->esp, &r->mounts, maps, &esp);
 	if (!code)
 		code = target_enter(INSTALL_TARGET, r->h->interrupted, r->h->ctx, &r->target, e);
+	if (!code)
+		code = target_add_fstab(r->target, maps, esp.map_count, &r->added, e);
 	return code ? code : target_kernels(r->target, &s, e);
 }
 
@@ -176,7 +182,9 @@ static int run(struct repair *r, struct err *e)
 
 static void fill_result(const struct repair *r, struct install_repaired *ret)
 {
-	*ret = (struct install_repaired){ .number = r->number, .notes = r->notes };
+	*ret = (struct install_repaired){ .number = r->number, .notes = r->added };
+	for (size_t i = 0; i < r->notes.count; i++)
+		report_add(&ret->notes, r->notes.items[i].reason, "%s", r->notes.items[i].text);
 	for (int i = 0; i < INSTALL_IMAGES; i++)
 		ret->generations[i] = r->mounts.maps[i] ? r->mounts.maps[i]->generation : 0;
 }

@@ -87,10 +87,10 @@ static int judge(const struct dmlinear_active *a, struct maprefresh_item *item, 
 	__attribute__((cleanup(auto_verify_result))) struct verify_result r = { 0 };
 	__attribute__((cleanup(auto_attach_volume))) struct attach_volume v = { .io = NULL };
 	struct map_host host;
-	char path[256];
+	const char *path = item->volume;
 	int code;
 
-	if (!sysfs_node(a->device, path, sizeof(path)))
+	if (!sysfs_node(a->device, item->volume, sizeof(item->volume)))
 		return err_set(e, -ENODEV, "the partition %u:%u, which '%s' lies on, is not in /sys", major(a->device),
 			       minor(a->device), a->name);
 	code = attach_volume_open(path, &v, e);
@@ -100,6 +100,7 @@ static int judge(const struct dmlinear_active *a, struct maprefresh_item *item, 
 		code = read_host(&v, &host, e);
 	if (!code)
 		code = verify_volume(v.io, v.info.partuuid, item->map, &r, e);
+	item->verdict = r.verdict.verdict; /* unknown on failure */
 	return code ? code : maprefresh_decide(&r, &a->extents, &host, item, e);
 }
 
@@ -166,6 +167,7 @@ static void plan_item(const struct maprefresh_plan *p, const struct dmlinear_act
 	}
 	item->map = TAKE(from->map);
 	(void)snprintf(item->name, sizeof(item->name), "%s", item->map->name);
+	item->generation = item->map->generation;
 	a = find_active(active, item->map);
 	item->active = a != NULL;
 	if (!a) {

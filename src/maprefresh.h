@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "err.h"
 #include "map.h"
@@ -52,6 +53,9 @@ struct maprefresh_item {
 	char reason[ERR_REASON_MAX]; /* of a refusal */
 	char text[400];           /* what was seen, and what to do about it */
 	bool active;              /* its device is attached */
+	enum verdict verdict;     /* of the map as it is; VERDICT_UNKNOWN: not attached, or it could not be told */
+	uint64_t generation;      /* of the map as it is; 0: it could not be read */
+	char volume[256];         /* the partition that it is attached on; "" */
 	struct map *map;          /* as it shall be; NULL when it could not be read */
 	bool esp_stale;           /* the copy on the EFI system partition shall be written */
 };

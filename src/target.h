@@ -65,6 +65,12 @@ int target_purge_live(struct target *t, struct err *e);
  */
 int target_files(struct target *t, const struct target_settings *s, struct err *e);
 
+/*
+ * Lines in fstab for those of the maps that have none: images that were added to a system. They are mounted in the target. A home
+ * without a file in it gets no line but a note, "empty-home": it would hide the files that are in /home.
+ */
+int target_add_fstab(struct target *t, const struct map *const *maps, size_t count, struct report *notes, struct err *e);
+
 /* Refusal "user": it is one of the system itself. A user that is there already is changed. */
 int target_user(struct target *t, const struct target_settings *s, struct err *e);
 

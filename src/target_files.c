@@ -2,6 +2,8 @@
 /* Files that make the copied system one of this machine. */
 #include "target_private.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +59,61 @@ static int file_systems(struct target *t, const struct target_settings *s, struc
 	if (!code && s->esp_partuuid && s->esp_partuuid[0])
 		code = target_make_folder(t, "/boot/efi", e);
 	return code ? code : write_maps(t, s, e);
+}
+
+static void close_folder(DIR *d)
+{
+	if (d)
+		(void)closedir(d); /* it was only read */
+}
+DEFINE_AUTO(folder, DIR *, close_folder);
+
+static int is_empty(const struct target *t, const char *path, bool *ret, struct err *e)
+{
+	char resolved[PATH_MAX];
+	int code = target_path(t, path, resolved, e);
+	AUTO(folder) DIR *d = code ? NULL : opendir(resolved);
+	const struct dirent *item;
+
+	*ret = true;
+	if (code)
+		return code;
+	if (!d)
+		return err_errno(e, "'%s'", resolved);
+	while (errno = 0, (item = readdir(d)) != NULL)
+		if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0 && strcmp(item->d_name, "lost+found") != 0)
+			*ret = false;
+	return errno ? err_errno(e, "read '%s'", resolved) : 0;
+}
+
+static int add_fstab_line(struct target *t, const struct map *m, struct report *notes, struct err *e)
+{
+	AUTO_FREE char *old = NULL;
+	bool hides = false;
+	int code = target_read(t, "/etc/fstab", &old, e);
+
+	if (code || target_fstab_has(old ? old : "", m))
+		return code;
+	if (strcmp(m->name, "home") == 0)
+		code = is_empty(t, "/home", &hides, e);
+	if (code)
+		return code;
+	if (hides) {
+		report_add(notes, "empty-home", "'%s' has no file in it, so that it is not mounted at /home yet, where it "
+			   "would hide the files of the users: copy those into it, then run --repair again (recovery.md has "
+			   "the commands)", m->image);
+		return 0;
+	}
+	return write_taken(t, "/etc/fstab", target_fstab_text_with(old ? old : "", m), e);
+}
+
+int target_add_fstab(struct target *t, const struct map *const *maps, size_t count, struct report *notes, struct err *e)
+{
+	int code = 0;
+
+	for (size_t i = 0; !code && i < count; i++)
+		code = add_fstab_line(t, maps[i], notes, e);
+	return code;
 }
 
 /* ---- whose it is ---- */

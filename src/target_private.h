@@ -67,6 +67,8 @@ int target_run_if_there(struct target *t, const char *const *arguments, struct e
 char *target_text_end(FILE *f, char **text);
 
 char *target_fstab_text(const struct target_settings *s);
+bool target_fstab_has(const char *text, const struct map *m);      /* a line for it, or for its place */
+char *target_fstab_text_with(const char *old, const struct map *m); /* with a line for it at the end */
 char *target_hosts_text(const char *old, const char *hostname);
 char *target_adjtime_text(const char *old, bool utc);
 

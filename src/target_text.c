@@ -57,6 +57,67 @@ char *target_fstab_text(const struct target_settings *s)
 	return target_text_end(f, &text);
 }
 
+/* The n-th word of a line, from 0. *ret_n 0: it has not so many. */
+static const char *word_of(const char *line, size_t n, unsigned number, size_t *ret_n)
+{
+	const char *end = line + n;
+
+	for (;;) {
+		while (line < end && (*line == ' ' || *line == '\t'))
+			line++;
+		*ret_n = 0;
+		while (line + *ret_n < end && line[*ret_n] != ' ' && line[*ret_n] != '\t')
+			(*ret_n)++;
+		if (!number-- || !*ret_n)
+			return line;
+		line += *ret_n;
+	}
+}
+
+static bool word_is(const char *line, size_t n, unsigned number, const char *prefix, const char *text)
+{
+	size_t found, length = strlen(prefix);
+	const char *word = word_of(line, n, number, &found);
+
+	return found == length + strlen(text) && memcmp(word, prefix, length) == 0 &&
+	       memcmp(word + length, text, found - length) == 0;
+}
+
+/* A line of the user's own for the same file system, or for the same place, is as good. */
+static bool names_map(const char *line, size_t n, const struct map *m)
+{
+	size_t first;
+
+	if (*word_of(line, n, 0, &first) == '#')
+		return false;
+	return word_is(line, n, 0, "/dev/mapper/wubi-", m->name) || (m->fs_uuid[0] && word_is(line, n, 0, "UUID=", m->fs_uuid)) ||
+	       (strcmp(m->fs_type, "swap") != 0 && word_is(line, n, 1, "/", m->name));
+}
+
+bool target_fstab_has(const char *text, const struct map *m)
+{
+	const char *line;
+	size_t n;
+
+	while (next_line(&text, &line, &n))
+		if (names_map(line, n, m))
+			return true;
+	return false;
+}
+
+char *target_fstab_text_with(const char *old, const struct map *m)
+{
+	char *text = NULL;
+	size_t size, n = strlen(old);
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	(void)fprintf(f, "%s%s", old, n && old[n - 1] != '\n' ? "\n" : "");
+	put_fstab_line(f, m);
+	return target_text_end(f, &text);
+}
+
 static bool line_begins(const char *line, size_t n, const char *word)
 {
 	size_t length = strlen(word);

@@ -78,6 +78,9 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 		usr/lib/systemd/system/wubi-boot.service
 		usr/lib/systemd/system/wubi-boot-flush.service
 		usr/lib/systemd/system/wubi-boot.path
+		usr/lib/systemd/system/wubi-health.service
+		usr/lib/systemd/system/wubi-health.timer
+		etc/profile.d/wubi-health.sh
 		etc/kernel/postinst.d/zy-wubi
 		etc/kernel/postinst.d/zzz-wubi
 		etc/kernel/postrm.d/zzz-wubi
@@ -103,6 +106,7 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 		usr/share/bash-completion/completions/wubi-profile
 		usr/share/bash-completion/completions/wubi-boot
 		usr/share/doc/wubi-tools/boot.md
+		usr/share/doc/wubi-tools/recovery.md
 		usr/share/doc/wubi-tools/copyright
 	END
 	for path in "$FOLDER"/content/usr/sbin/wubi-*; do
@@ -187,9 +191,9 @@ silent_about() { [[ $out != *"$1"* ]] || fail "should not say: $1"; }
 
 @test "Debian 12: what waits for boot is enabled, wubi-host is not" {
 	system bookworm-initramfs
-	inside bookworm-initramfs 'for unit in boot.path map-refresh.service host-kernel.service profile.service host.service; do
+	inside bookworm-initramfs 'for unit in boot.path map-refresh.service host-kernel.service profile.service health.timer host.service; do
 		systemctl is-enabled wubi-$unit || :; done'
-	[ "$(grep -cx enabled <<<"$out")" = 4 ] || fail "is-enabled: $out"
+	[ "$(grep -cx enabled <<<"$out")" = 5 ] || fail "is-enabled: $out"
 	[[ $(tail -n 1 <<<"$out") != enabled ]] || fail "wubi-host is enabled"
 }
 
@@ -285,10 +289,10 @@ fake_package() {
 	inside bookworm-initramfs 'dpkg -i /wubi-tools.deb && dpkg --audit'
 	status_is 0
 	inside bookworm-initramfs 'dpkg --audit; dpkg-query -W -f "\${db:Status-Status} \${Version}\n" wubi-tools; dpkg-divert --listpackage /usr/sbin/grub-install
-		for unit in boot.path map-refresh.service host-kernel.service profile.service; do systemctl is-enabled wubi-$unit; done
+		for unit in boot.path map-refresh.service host-kernel.service profile.service health.timer; do systemctl is-enabled wubi-$unit; done
 		grub-install x || :'
 	[ "$(head -n 2 <<<"$out")" = "installed $VERSION"$'\n'wubi-tools ] || fail "after the upgrade"
-	[ "$(grep -cx enabled <<<"$out")" = 4 ] || fail "is-enabled"
+	[ "$(grep -cx enabled <<<"$out")" = 5 ] || fail "is-enabled"
 	said 'two: x'
 	while read -r file; do
 		[ -e "$FOLDER/content/$file" ] || [ ! -e "$there/$file" ] || fail "$file of the old version is there"

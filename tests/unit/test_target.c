@@ -122,6 +122,26 @@ static void test_fstab(void **state)
 	assert_null(strstr(text, "swap"));
 }
 
+static void test_images_added_to_fstab(void **state)
+{
+	static const struct map home = { .name = "home", .fs_type = "ext4", .fs_uuid = "1-2" },
+				swap = { .name = "swap", .fs_type = "swap", .fs_uuid = "3-4" };
+	static const char *const have_home[] = { "/dev/mapper/wubi-home /home ext4 defaults 0 2\n", "  UUID=1-2\t/data ext4",
+						 "# own\nUUID=other\t /home  xfs defaults 0 0" };
+	static const char *const have_not[] = { "", "# /dev/mapper/wubi-home /home ext4\n", "#UUID=1-2\t/home\n", "\n\n",
+						"/dev/mapper/wubi-home2 /x", "UUID=1-23 /x ext4\n/x /home/ada none bind\n" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(have_home); i++)
+		assert_true(target_fstab_has(have_home[i], &home));
+	for (size_t i = 0; i < COUNT_OF(have_not); i++)
+		assert_false(target_fstab_has(have_not[i], &home));
+	assert_true(target_fstab_has("UUID=3-4 none swap sw 0 0\n", &swap));
+	assert_false(target_fstab_has("/swap none swap sw 0 0\n/x /swap ext4\n", &swap));
+	assert_text(target_fstab_text_with("# all\n", &home), "# all\n/dev/mapper/wubi-home /home ext4 defaults,nofail 0 2\n");
+	assert_text(target_fstab_text_with("/x /y", &swap), "/x /y\n/dev/mapper/wubi-swap none swap sw,nofail 0 0\n");
+}
+
 static void test_hosts(void **state)
 {
 	(void)state;
@@ -299,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_folders_and_copies),
 		cmocka_unit_test(test_no_such_program),
 		cmocka_unit_test(test_fstab),
+		cmocka_unit_test(test_images_added_to_fstab),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_variables),

@@ -10,55 +10,13 @@
 # vm-options: -d d.img -m 768M -t 300
 
 . "$(dirname "$0")/guest.sh"
-BUILD=$WUBI_BUILD
-. "$(dirname "$0")/../cli/lib_initrd.bash"
+. "$(dirname "$0")/lib_system.sh"
 
-disk=$WUBI_BUILD/wubi-disk
-volume=/dev/ubda2
-map=/run/root.map
-mapper=/dev/mapper/wubi-root
-system=/run/system
-esp=$system/boot/efi
 pending=$system/var/lib/wubi/boot.pending
 
 # In the system, the program; its output stays in /run/check.out.
 boots() { # WHAT STATUS ARGUMENT...
 	check_status "$1" "$2" chroot $system /usr/sbin/wubi-boot "${@:3}"
-}
-
-# An initramfs that would boot, which is looked at.
-kernel() { # VERSION
-	KERNEL=$1 TREE=/run/tree-$1
-	head -c 300000 /dev/urandom >$system/boot/vmlinuz-"$1"
-	mkdir -p "$TREE/etc/wubi/maps"
-	cp $map "$TREE/etc/wubi/maps/"
-	fill_tree
-	initrd "$1"
-}
-
-initrd() { # VERSION
-	python3 "$WUBI_TOP/tests/fixtures/cpiofx.py" "/run/tree-$1" | gzip -1 >$system/boot/initrd.img-"$1"
-}
-
-make_system() {
-	local name
-	mkdir -p $system /run/usr/{sbin,lib/shim,lib/grub/x86_64-efi-signed}
-	cp "$WUBI_BUILD/wubi-boot" /run/usr/sbin/
-	for name in shim/shimx64.efi shim/mmx64.efi grub/x86_64-efi-signed/gcdx64.efi; do
-		echo "one $name" >/run/usr/lib/$name.signed
-	done
-	check 'mount the image' mount -t ext4 $mapper $system
-	mkdir -p $system/{usr,dev,proc,sys,run,tmp,var/tmp,boot/grub,boot/efi,etc/wubi/maps}
-	for name in bin sbin lib lib64; do ln -s usr/$name $system/$name; done
-	cp /etc/os-release $system/etc/
-	cp $map $system/etc/wubi/maps/
-	kernel 6.1.0-1-amd64
-	echo "menuentry 'Debian' { linux /boot/vmlinuz-6.1.0-1-amd64 root=$mapper ro quiet }" >$system/boot/grub/grub.cfg
-	check 'the system of programs' mount -t overlay -o lowerdir=/run/usr:/usr overlay $system/usr
-	mount --rbind /dev $system/dev
-	mount -t proc proc $system/proc
-	mount -t sysfs sysfs $system/sys
-	mount -t tmpfs tmpfs $system/run
 }
 
 sums() { (cd $esp && find . -type f -exec stat -c '%n %Y %s' {} + | sort); }
@@ -69,7 +27,7 @@ first_run() {
 	check_equal 'no ESP: no more than that' 1 "$(wc -l </run/check.out)"
 	check 'no ESP: it is remembered for the next start' grep -q 'not mounted' $pending
 	boots 'no ESP: by hand it is refused' 3 update
-	check 'mount the ESP' mount -t vfat -o iocharset=ascii /dev/ubda1 $esp
+	system_esp
 	boots 'an update is due' 1 status
 	boots '--dry-run' 0 update --dry-run
 	check_equal '--dry-run writes nothing' '' "$(ls -A $esp)"
@@ -90,22 +48,22 @@ first_run() {
 }
 
 upgrades() {
-	kernel 6.1.0-2-amd64
+	system_kernel 6.1.0-2-amd64
 	boots 'a new kernel' 0 update --hook
 	check 'a new kernel: its copy' cmp $system/boot/initrd.img-6.1.0-2-amd64 $esp/EFI/wubi/initrd.img-6.1.0-2-amd64
 	check 'a new kernel: in the menu' grep -q 6.1.0-2-amd64 $esp/boot/grub/grub.cfg
 	rm "$TREE/usr/sbin/wubi-attach"
-	initrd 6.1.0-2-amd64
+	system_initrd 6.1.0-2-amd64
 	boots 'an initramfs that would not boot' 0 update --hook
 	check_output 'an initramfs that would not boot: it is told' 'note: .*6.1.0-2-amd64.*wubi-attach'
 	check_equal 'an initramfs that would not boot: that of the older kernel is copied' initrd.img-6.1.0-1-amd64 \
 		"$(cd $esp/EFI/wubi && echo initrd*)"
-	kernel 6.1.0-2-amd64
+	system_kernel 6.1.0-2-amd64
 	boots 'built well: it is copied' 0 update --hook
 	check 'built well: it is copied' cmp $system/boot/initrd.img-6.1.0-2-amd64 $esp/EFI/wubi/initrd.img-6.1.0-2-amd64
 	umount $system/usr
-	echo 'two' >/run/usr/lib/shim/shimx64.efi.signed
-	mount -t overlay -o lowerdir=/run/usr:/usr overlay $system/usr
+	echo 'two' >$system_usr/lib/shim/shimx64.efi.signed
+	mount -t overlay -o lowerdir=$system_usr:/usr overlay $system/usr
 	boots 'a new shim (revocation)' 0 update --hook
 	check 'a new shim: on the ESP' grep -qx two $esp/EFI/wubi/shimx64.efi
 }
@@ -142,20 +100,10 @@ flushed() {
 	check 'flush: and whole' cmp $system/boot/new /run/seen
 }
 
-load_module dm_mod loop overlay vfat || fail 'load the modules'
-for name in ascii cp437; do # names with a _ in them
-	insert_module "/usr/lib/uml/modules/$(uname -r)/kernel/fs/nls/nls_$name.ko" || fail "load nls_$name"
-done
-check 'mkfs.vfat' mkfs.vfat -F 32 /dev/ubda1
-check 'mkntfs' mkntfs -Q -q $volume
-check 'create' "$disk" create $volume --size 64M --map $map
-check 'attach' "$disk" attach $volume --map $map
-make_system
+system_start 6.1.0-1-amd64
 first_run
 upgrades
 failures
 flushed
-umount -l $esp $system/usr $system/dev $system/proc $system/sys $system/run
-check 'unmount the image' umount $system
-check 'detach' "$disk" detach root
+system_end
 finish

@@ -121,8 +121,41 @@ move_image() {
 	done <<<"$runs"
 }
 
+# As somebody adds them to a system without, from a live system.
+add_images() {
+	local name
+	for name in home swap; do
+		check "no $name" "$disk" remove $volume --name $name --yes
+	done
+	system rw sed -i '/wubi-home/d; /wubi-swap/d' /mnt/etc/fstab
+	system rw rm /mnt/etc/wubi/maps/home.map /mnt/etc/wubi/maps/swap.map
+	check 'a home is added' "$disk" create $volume --name home --size 64M --map /run/home.map
+	check 'a swap is added' "$disk" create $volume --name swap --fs swap --size 16M
+}
+
+# Of the installed system's fstab and maps.
+added() {
+	echo "$(grep -o 'wubi-[hs].*' /mnt/etc/fstab | xargs), $(cd /mnt/etc/wubi/maps && echo *)"
+}
+
+fill_home() {
+	"$disk" attach $volume --map /run/home.map >/dev/null && mount -t ext4 /dev/mapper/wubi-home /mnt && mkdir /mnt/ada
+	umount /mnt && "$disk" detach home >/dev/null
+}
+
+fill_home_and_repair() {
+	check_equal 'repaired: swap is registered, an empty home hides nothing' \
+		'wubi-swap none swap sw,nofail 0 0, home.map root.map swap.map' "$(system ro added)"
+	fill_home || fail 'a file in the home'
+	check_status 'a home with files: repaired' 0 wubi_install --repair --json
+	check_equal 'a home with files: no note' '' "$(json '.notes[].reason | select(. == "empty-home")')"
+	check_equal 'a home with files: it is registered' \
+		'wubi-swap none swap sw,nofail 0 0 wubi-home /home ext4 defaults,nofail 0 2, home.map root.map swap.map' "$(system ro added)"
+}
+
 repair_it() {
 	local old generation
+	add_images
 	map_of_root
 	old=$(blocks /run/root.map) generation=$(fact /run/root.map .generation)
 	move_image || fail 'the image is moved'
@@ -133,6 +166,7 @@ repair_it() {
 	conf=/run/conf-any
 	check_status 'moved, and no boot files: repaired' 0 wubi_install --repair --json
 	check_equal 'repaired: the generation' $((generation + 1)) "$(json .root)"
+	check_equal 'repaired: the empty home is noted' empty-home "$(json '.notes[].reason | select(. == "empty-home")')"
 	check_equal 'repaired: the entry' 0001 "$(our_entry)"
 	check_equal 'repaired: no leftovers' '' "$(leftovers)"
 	map_of_root
@@ -141,6 +175,7 @@ repair_it() {
 	check 'repaired: the kernel is there as well' on_esp ro bash -c 'test -s EFI/wubi/vmlinuz-* -a -s EFI/wubi/initrd.img-*'
 	system ro bash -c 'cmp /mnt/etc/wubi/maps/root.map /run/root.map && grep -q dear /mnt/root/diary'
 	check_equal 'repaired: the map in the system, and its files' 0 $?
+	fill_home_and_repair
 	conf=/run/conf
 }
 

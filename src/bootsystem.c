@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "boot_system.h"
+#include "bootsystem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,12 @@
 
 #include "auto.h"
 #include "dmnames.h"
-#include "espboot.h"
+#include "efiboot.h"
 #include "sysfs.h"
+#include "textfile.h"
 
 #define ROOT_NAME "root"
+#define WORK "/var/tmp" /* for an initramfs: too big for /run */
 
 /* The device-mapper UUID of what '/' lies on; "" none. */
 static int root_uuid(char ret[160], struct err *e)
@@ -27,7 +29,7 @@ static int root_uuid(char ret[160], struct err *e)
 	return 0;
 }
 
-static void take_map(struct boot_system *s, const struct mapfolder_item *item)
+static void take_map(struct bootsystem *s, const struct mapfolder_item *item)
 {
 	if (!item->map) {
 		if (!s->bad_map)
@@ -39,7 +41,7 @@ static void take_map(struct boot_system *s, const struct mapfolder_item *item)
 		s->root = item->map;
 }
 
-static int read_maps(const char *folder, struct boot_system *s, struct err *e)
+static int read_maps(const char *folder, struct bootsystem *s, struct err *e)
 {
 	int code = mapfolder_read(folder, &s->folder, e);
 
@@ -54,7 +56,7 @@ static int read_maps(const char *folder, struct boot_system *s, struct err *e)
 }
 
 /* A root.map that is there and cannot be read is a failure, not a machine without images. */
-static int check_root(const char *folder, const struct boot_system *s, struct err *e)
+static int check_root(const char *folder, const struct bootsystem *s, struct err *e)
 {
 	char uuid[160], wanted[160];
 	int code = root_uuid(uuid, e);
@@ -74,7 +76,7 @@ static int check_root(const char *folder, const struct boot_system *s, struct er
 	return 0;
 }
 
-static int look(const char *maps, const char *esp, struct boot_system *s, struct err *e)
+static int look(const char *maps, const char *esp, struct bootsystem *s, struct err *e)
 {
 	int code = read_maps(maps, s, e);
 
@@ -97,20 +99,20 @@ static int look(const char *maps, const char *esp, struct boot_system *s, struct
 	return 0;
 }
 
-int boot_system_look(const char *maps, const char *esp, struct boot_system *ret, struct err *e)
+int bootsystem_look(const char *maps, const char *esp, struct bootsystem *ret, struct err *e)
 {
-	*ret = (struct boot_system){ .maps = NULL };
+	*ret = (struct bootsystem){ .maps = NULL };
 	return look(maps, esp, ret, e);
 }
 
-void boot_system_clear(struct boot_system *s)
+void bootsystem_clear(struct bootsystem *s)
 {
 	free(s->maps);
 	mapfolder_clear(&s->folder);
-	*s = (struct boot_system){ .maps = NULL };
+	*s = (struct bootsystem){ .maps = NULL };
 }
 
-bool boot_system_is_none(const struct err *e)
+bool bootsystem_is_none(const struct err *e)
 {
 	static const char *const reasons[] = { "no-map", "not-in-image", "no-esp" };
 
@@ -120,13 +122,44 @@ bool boot_system_is_none(const struct err *e)
 	return false;
 }
 
-/* Not the folder of the maps: wubi-map-refresh has that locked while it has an initramfs built, whose hook runs us. */
-int boot_system_lock(int *ret_fd, struct err *e)
+struct espboot_params bootsystem_params(const struct bootsystem *s)
 {
-	if (mkdir(BOOT_RUN, 0755) && errno != EEXIST)
-		return err_errno(e, "make the folder '" BOOT_RUN "'");
-	*ret_fd = open(BOOT_RUN "/boot.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return (struct espboot_params){
+		.root = "",
+		.esp = s->esp,
+		.maps = s->maps,
+		.map_count = s->map_count,
+		.firmware = efiboot_is_there(),
+		.order = ESPBOOT_KEEP,
+		.is_complete = true,
+		.work = WORK,
+	};
+}
+
+int bootsystem_pending_path(const char *state, char ret[PATH_MAX], struct err *e)
+{
+	int n = snprintf(ret, PATH_MAX, "%s/" BOOTSYSTEM_PENDING, state);
+
+	return n > 0 && n < PATH_MAX ? 0 : err_set(e, -ENAMETOOLONG, "'%.300s': %s", state, strerror(ENAMETOOLONG));
+}
+
+char *bootsystem_pending(const char *state)
+{
+	char path[PATH_MAX], *text = NULL;
+
+	if (bootsystem_pending_path(state, path, NULL) || textfile_read(path, &text, NULL))
+		return NULL;
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* Not the folder of the maps: wubi-map-refresh has that locked while it has an initramfs built, whose hook runs us. */
+int bootsystem_lock(int *ret_fd, struct err *e)
+{
+	if (mkdir(BOOTSYSTEM_RUN, 0755) && errno != EEXIST)
+		return err_errno(e, "make the folder '" BOOTSYSTEM_RUN "'");
+	*ret_fd = open(BOOTSYSTEM_RUN "/boot.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (*ret_fd < 0)
-		return err_errno(e, "open '" BOOT_RUN "/boot.lock'");
-	return flock(*ret_fd, LOCK_EX) ? err_errno(e, "lock '" BOOT_RUN "/boot.lock'") : 0;
+		return err_errno(e, "open '" BOOTSYSTEM_RUN "/boot.lock'");
+	return flock(*ret_fd, LOCK_EX) ? err_errno(e, "lock '" BOOTSYSTEM_RUN "/boot.lock'") : 0;
 }
