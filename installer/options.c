@@ -6,12 +6,13 @@
 
 #include "ext4fmt.h"
 #include "map.h"
+#include "num.h"
 #include "swapfmt.h"
 #include "verbs.h"
 
 #define FIELD(f) offsetof(struct options, f)
 #define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
-#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW)
 
 static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
 {
@@ -60,31 +61,46 @@ static int check_image(const char *value, struct err *e)
 	return 0;
 }
 
+/* '+' is for grow alone: see parse_size() */
+static int check_size(const char *value, struct err *e)
+{
+	uint64_t bytes = 0;
+	int r = num_parse_bytes(*value == '+' ? value + 1 : value, &bytes, e);
+
+	if (r)
+		return r;
+	return bytes ? 0 : err_set(e, -EINVAL, "it must not be 0");
+}
+
 static int check_not_empty(const char *value, struct err *e)
 {
 	return *value ? 0 : err_set(e, -EINVAL, "it is empty");
 }
 
 static const struct optrows_option option_rows[] = {
-	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes",
-	  VERB_CREATE, 0, VERB_CREATE, OPTROWS_SIZE, FIELD(size_bytes), NULL },
+	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes; for grow also "
+	  "+SIZE, what shall come to it",
+	  VERB_CREATE | VERB_GROW, 0, VERB_CREATE | VERB_GROW, OPTROWS_TEXT, FIELD(size_text), check_size },
 	{ "name", 'n', "NAME", "name of the image, and of its device /dev/mapper/wubi-NAME (default root)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(name), check_name },
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
-	{ "map", 'm', "FILE", "the extent map; create writes it, and takes more than one; the others read it",
-	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH, VERB_CREATE,
-	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH, OPTROWS_LIST, FIELD(maps), check_not_empty },
+	{ "map", 'm', "FILE", "the extent map; create and grow write it, and take more than one; the others read it",
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW,
+	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW,
+	  OPTROWS_LIST, FIELD(maps), check_not_empty },
 	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
 	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
 	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
 	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(fs), check_fs },
 	{ "label", 'l', "LABEL", "label of the file system",
 	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(label), NULL },
-	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1: one piece)",
-	  VERB_CREATE, 0, 0, OPTROWS_COUNT, FIELD(max_extents), NULL },
-	{ "zero", 'z', NULL, "fill the image with zeros first, so that no old Windows data stays in it",
-	  VERB_CREATE, 0, 0, OPTROWS_FLAG, FIELD(zero), NULL },
+	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1; grow: as many as it has)",
+	  VERB_CREATE | VERB_GROW, 0, 0, OPTROWS_COUNT, FIELD(max_extents), NULL },
+	{ "zero", 'z', NULL, "fill what is new with zeros first, so that no old Windows data stays in it",
+	  VERB_CREATE | VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(zero), NULL },
+	{ "relocate", 0, NULL, "move the whole image to a free run that holds all of it",
+	  VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(relocate), NULL },
 	{ "no-host-map", 0, NULL, "put no copy of the map beside the image on the volume",
 	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_FLAG, FIELD(no_host_map), NULL },
 	{ "force-state", 0, "STATE", "go on although the volume is in this state; only 'dirty' is allowed",
@@ -93,12 +109,12 @@ static const struct optrows_option option_rows[] = {
 	  VERB_TABLE, 0, VERB_TABLE, OPTROWS_TEXT, FIELD(device), check_not_empty },
 	{ "readonly", 'r', NULL, "make a device that cannot be written",
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
-	{ "yes", 'y', NULL, "remove without asking",
-	  VERB_REMOVE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	{ "yes", 'y', NULL, "do not ask",
+	  VERB_REMOVE | VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
-	  VERB_CREATE | VERB_INFO, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	  VERB_CREATE | VERB_INFO | VERB_GROW, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
 	OPTROWS_JSON(VERB_ALL),
 	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
 	OPTROWS_STANDARD(VERB_ALL),
@@ -127,6 +143,9 @@ static const struct optrows_verb verb_rows[] = {
 	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
 	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
 	  "--yes.", NULL },
+	{ VERB_GROW, "grow", "VOLUME", 1, 1, "make an image larger, and its map, and its file system",
+	  "Nothing may use the image: not the Linux in it, either. Asks; without a terminal it needs --yes. "
+	  "Killed at any moment, the old or the new map leads to the image, and the same command goes on.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)
@@ -141,6 +160,16 @@ static int check_together(const struct options *o, struct err *e)
 	if (o->base.verb == VERB_REMOVE && !o->image && !o->name)
 		return err_set(e, -EINVAL, "'remove' needs --image PATH or --name NAME");
 	return 0;
+}
+
+static int parse_size(struct options *o, struct err *e)
+{
+	if (!o->size_text)
+		return 0;
+	o->size_is_more = *o->size_text == '+';
+	if (o->size_is_more && o->base.verb != VERB_GROW)
+		return err_set(e, -EINVAL, "option '--size': size '%s' is not understood: '+' is for grow", o->size_text);
+	return num_parse_bytes(o->size_text + o->size_is_more, &o->size_bytes, e); /* check_size() let it pass */
 }
 
 static int check_label(const struct options *o, struct err *e)
@@ -163,6 +192,8 @@ static int finish(void *options, struct err *e)
 	struct options *o = options;
 	int r = check_together(o, e);
 
+	if (!r)
+		r = parse_size(o, e);
 	if (!r)
 		r = progress_tty_parse(o->progress_text, &o->progress, e);
 	return r ? r : check_label(o, e);

@@ -20,13 +20,16 @@ enum verb {
 	VERB_ATTACH = 1 << 6,
 	VERB_DETACH = 1 << 7,
 	VERB_REMOVE = 1 << 8,
-	VERB_ALL = (1 << 9) - 1,
+	VERB_GROW = 1 << 9,
+	VERB_ALL = (1 << 10) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
 struct options {
 	struct optrows_base base; /* verb: enum verb */
-	uint64_t size_bytes;      /* 0: not given */
+	const char *size_text;
+	uint64_t size_bytes;      /* of size_text; 0: not given */
+	bool size_is_more;        /* it began with '+' */
 	uint64_t max_extents;     /* 0: not given */
 	const char *name;
 	const char *image;
@@ -40,6 +43,7 @@ struct options {
 	struct optrows_list outputs;
 	bool no_host_map;
 	bool zero;
+	bool relocate;
 	bool readonly;
 	bool yes;
 };
