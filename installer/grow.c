@@ -22,8 +22,8 @@ static void fill_params(const struct options *o, struct image_grow_params *par)
 	*par = (struct image_grow_params){
 		.volume = o->base.operands[0],
 		.map_count = o->maps.count,
-		.size_bytes = o->size_bytes,
-		.more = o->size_is_more,
+		.size_bytes = o->size.bytes,
+		.more = o->size.more,
 		.max_extents = (unsigned)o->max_extents,
 		.relocate = o->relocate,
 		.zero = o->zero,

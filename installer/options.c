@@ -6,7 +6,6 @@
 
 #include "ext4fmt.h"
 #include "map.h"
-#include "num.h"
 #include "swapfmt.h"
 #include "verbs.h"
 
@@ -61,17 +60,6 @@ static int check_image(const char *value, struct err *e)
 	return 0;
 }
 
-/* '+' is for grow alone: see parse_size() */
-static int check_size(const char *value, struct err *e)
-{
-	uint64_t bytes = 0;
-	int r = num_parse_bytes(*value == '+' ? value + 1 : value, &bytes, e);
-
-	if (r)
-		return r;
-	return bytes ? 0 : err_set(e, -EINVAL, "it must not be 0");
-}
-
 static int check_not_empty(const char *value, struct err *e)
 {
 	return *value ? 0 : err_set(e, -EINVAL, "it is empty");
@@ -80,7 +68,7 @@ static int check_not_empty(const char *value, struct err *e)
 static const struct optrows_option option_rows[] = {
 	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes; for grow also "
 	  "+SIZE, what shall come to it",
-	  VERB_CREATE | VERB_GROW, 0, VERB_CREATE | VERB_GROW, OPTROWS_TEXT, FIELD(size_text), check_size },
+	  VERB_CREATE | VERB_GROW, 0, VERB_CREATE | VERB_GROW, OPTROWS_GROWTH, FIELD(size), NULL },
 	{ "name", 'n', "NAME", "name of the image, and of its device /dev/mapper/wubi-NAME (default root)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(name), check_name },
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
@@ -150,6 +138,8 @@ static const struct optrows_verb verb_rows[] = {
 
 static int check_together(const struct options *o, struct err *e)
 {
+	if (o->base.verb == VERB_CREATE && o->size.more)
+		return err_set(e, -EINVAL, "option '--size': '+' before a size is for grow");
 	if (o->base.verb == VERB_SHOW && o->maps.count == 0 && o->base.operand_count == 0)
 		return err_set(e, -EINVAL, "'show' needs --map FILE or VOLUME");
 	if (o->base.verb == VERB_SHOW && o->base.operand_count == 0 && (o->image || o->name))
@@ -160,16 +150,6 @@ static int check_together(const struct options *o, struct err *e)
 	if (o->base.verb == VERB_REMOVE && !o->image && !o->name)
 		return err_set(e, -EINVAL, "'remove' needs --image PATH or --name NAME");
 	return 0;
-}
-
-static int parse_size(struct options *o, struct err *e)
-{
-	if (!o->size_text)
-		return 0;
-	o->size_is_more = *o->size_text == '+';
-	if (o->size_is_more && o->base.verb != VERB_GROW)
-		return err_set(e, -EINVAL, "option '--size': size '%s' is not understood: '+' is for grow", o->size_text);
-	return num_parse_bytes(o->size_text + o->size_is_more, &o->size_bytes, e); /* check_size() let it pass */
 }
 
 static int check_label(const struct options *o, struct err *e)
@@ -192,8 +172,6 @@ static int finish(void *options, struct err *e)
 	struct options *o = options;
 	int r = check_together(o, e);
 
-	if (!r)
-		r = parse_size(o, e);
 	if (!r)
 		r = progress_tty_parse(o->progress_text, &o->progress, e);
 	return r ? r : check_label(o, e);

@@ -27,9 +27,7 @@ enum verb {
 /* All pointers are borrowed from argv, or static. */
 struct options {
 	struct optrows_base base; /* verb: enum verb */
-	const char *size_text;
-	uint64_t size_bytes;      /* of size_text; 0: not given */
-	bool size_is_more;        /* it began with '+' */
+	struct optrows_growth size; /* bytes 0: not given; more: for grow alone */
 	uint64_t max_extents;     /* 0: not given */
 	const char *name;
 	const char *image;

@@ -394,6 +394,8 @@ says() {
 	wd grow "$V" --map "$M" --size 20M
 	status_is 2
 	has "$err" '--yes'
+	ok grow "$V" --map "$M" --size=+2G --test-args
+	has "$out" '^size \+2147483648$'
 	wd create "$V" --size +20M --name home
 	status_is 2
 	wd grow "$V" --map "$M" --size + --yes
