@@ -157,8 +157,8 @@ static int write_fs(const struct work *w, const struct map *m, struct image_grow
 
 	session_close(w->s);
 	code = image_grow_fs(w->par->volume, m, w->progress, &ret->fs, &why);
-	return code ? err_set(e, code, "the image has %llu bytes and its map is right, but the file system in it has its old size: "
-			      "%s; run the same command again, or resize2fs in the installed system",
+	return code ? err_set(e, code, "the image has %llu bytes and its map is right, but the file system in it has its old "
+			      "size: %s; run the same command again, or resize2fs in the installed system",
 			      (unsigned long long)m->size_bytes, why.text) : 0;
 }
 
