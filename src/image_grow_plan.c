@@ -209,7 +209,7 @@ static void refuse_in_place(struct image_grow_plan *plan, uint64_t cluster_bytes
 	say_relocate(plan, cluster_bytes, relocate, sizeof(relocate));
 	report_add(r, "fragmented", "the image needs %s more, and right behind it %s free: allow more pieces with --max-extents "
 		   "%llu (it has %zu; each is one more range for GRUB, and one more piece for Windows' defragmenter to move), %s",
-		   want, rest == more ? "nothing is" : behind, (unsigned long long)(plan->before.count + f->extents_needed),
+		   want, rest == more ? "nothing is" : behind, (unsigned long long)f->extents_needed + plan->before.count,
 		   plan->before.count, relocate);
 }
 
