@@ -22,7 +22,7 @@ static void fill_params(const struct options *o, struct image_params *par)
 		.volume = o->base.operands[0],
 		.name = o->name ? o->name : "root",
 		.path = o->image,
-		.size_bytes = o->size_bytes,
+		.size_bytes = o->size.bytes,
 		.max_extents = o->max_extents ? (unsigned)o->max_extents : 1,
 		.fs = o->fs ? o->fs : "ext4",
 		.label = o->label,

@@ -37,6 +37,8 @@ static int run_verb(const struct options *o)
 		return verb_remove(o);
 	case VERB_STATUS:
 		return verb_status(o);
+	case VERB_GROW:
+		return verb_grow(o);
 	case VERB_NONE:
 	case VERB_ALL:
 		break;
@@ -50,7 +52,7 @@ static int run_verb(const struct options *o)
  */
 static bool tells_change(const struct options *o)
 {
-	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)))
+	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW)))
 		return false;
 	if (o->base.json)
 		return true;

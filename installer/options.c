@@ -12,7 +12,7 @@
 
 #define FIELD(f) offsetof(struct options, f)
 #define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
-#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW)
 
 static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
 {
@@ -67,25 +67,29 @@ static int check_not_empty(const char *value, struct err *e)
 }
 
 static const struct optrows_option option_rows[] = {
-	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes",
-	  VERB_CREATE, 0, VERB_CREATE, OPTROWS_SIZE, FIELD(size_bytes), NULL },
+	{ "size", 's', "SIZE", "size of the image: 30G is 30 GiB, 30GB is 30 * 1000^3 bytes; for grow also "
+	  "+SIZE, what shall come to it",
+	  VERB_CREATE | VERB_GROW, 0, VERB_CREATE | VERB_GROW, OPTROWS_GROWTH, FIELD(size), NULL },
 	{ "name", 'n', "NAME", "name of the image, and of its device /dev/mapper/wubi-NAME (default root)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(name), check_name },
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
-	{ "map", 'm', "FILE", "the extent map; create writes it, and takes more than one; the others read it",
-	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH, VERB_CREATE,
-	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH, OPTROWS_LIST, FIELD(maps), check_not_empty },
+	{ "map", 'm', "FILE", "the extent map; create and grow write it, and take more than one; the others read it",
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW,
+	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW,
+	  OPTROWS_LIST, FIELD(maps), check_not_empty },
 	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
 	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
 	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
 	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(fs), check_fs },
 	{ "label", 'l', "LABEL", "label of the file system",
 	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(label), NULL },
-	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1: one piece)",
-	  VERB_CREATE, 0, 0, OPTROWS_COUNT, FIELD(max_extents), NULL },
-	{ "zero", 'z', NULL, "fill the image with zeros first, so that no old Windows data stays in it",
-	  VERB_CREATE, 0, 0, OPTROWS_FLAG, FIELD(zero), NULL },
+	{ "max-extents", 'e', "N", "take at most N pieces of the volume (default 1; grow: as many as it has)",
+	  VERB_CREATE | VERB_GROW, 0, 0, OPTROWS_COUNT, FIELD(max_extents), NULL },
+	{ "zero", 'z', NULL, "fill what is new with zeros first, so that no old Windows data stays in it",
+	  VERB_CREATE | VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(zero), NULL },
+	{ "relocate", 0, NULL, "move the whole image to a free run that holds all of it",
+	  VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(relocate), NULL },
 	{ "no-host-map", 0, NULL, "put no copy of the map beside the image on the volume",
 	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_FLAG, FIELD(no_host_map), NULL },
 	{ "force-state", 0, "STATE", "go on although the volume is in this state; only 'dirty' is allowed",
@@ -94,18 +98,18 @@ static const struct optrows_option option_rows[] = {
 	  VERB_TABLE, 0, VERB_TABLE, OPTROWS_TEXT, FIELD(device), check_not_empty },
 	{ "readonly", 'r', NULL, "make a device that cannot be written",
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
-	{ "yes", 'y', NULL, "remove without asking",
-	  VERB_REMOVE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	{ "maps", 0, "DIR", "the folder of the system's maps (default " MAPFOLDER_DEFAULT ")",
 	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(folder), check_not_empty },
 	{ "esp", 0, "DIR", "where the EFI system partition is mounted (default: /boot/efi, /efi or /boot)",
 	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(esp), check_not_empty },
 	{ "record", 0, NULL, "as the timer does: what is off is kept in " STATUS_RECORD ", which a login shows",
 	  VERB_STATUS, 0, 0, OPTROWS_FLAG, FIELD(record), NULL },
+	{ "yes", 'y', NULL, "do not ask",
+	  VERB_REMOVE | VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
-	  VERB_CREATE | VERB_INFO, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	  VERB_CREATE | VERB_INFO | VERB_GROW, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
 	OPTROWS_JSON(VERB_ALL),
 	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
 	OPTROWS_STANDARD(VERB_ALL),
@@ -138,10 +142,15 @@ static const struct optrows_verb verb_rows[] = {
 	  "For the installed system. Looks at maps, copies on the EFI system partition, initramfs and free space on the "
 	  "Windows volume; says what is off, and the command that mends it. Changes nothing.",
 	  "Exit status: 0 healthy, 1 could not tell, 2 usage, 3 something is off." },
+	{ VERB_GROW, "grow", "VOLUME", 1, 1, "make an image larger, and its map, and its file system",
+	  "Nothing may use the image: not the Linux in it, either. Asks; without a terminal it needs --yes. "
+	  "Killed at any moment, the old or the new map leads to the image, and the same command goes on.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)
 {
+	if (o->base.verb == VERB_CREATE && o->size.more)
+		return err_set(e, -EINVAL, "option '--size': '+' before a size is for grow");
 	if (o->base.verb == VERB_SHOW && o->maps.count == 0 && o->base.operand_count == 0)
 		return err_set(e, -EINVAL, "'show' needs --map FILE or VOLUME");
 	if (o->base.verb == VERB_SHOW && o->base.operand_count == 0 && (o->image || o->name))

@@ -21,13 +21,14 @@ enum verb {
 	VERB_DETACH = 1 << 7,
 	VERB_REMOVE = 1 << 8,
 	VERB_STATUS = 1 << 9,
-	VERB_ALL = (1 << 10) - 1,
+	VERB_GROW = 1 << 10,
+	VERB_ALL = (1 << 11) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
 struct options {
 	struct optrows_base base; /* verb: enum verb */
-	uint64_t size_bytes;      /* 0: not given */
+	struct optrows_growth size; /* bytes 0: not given; more: for grow alone */
 	uint64_t max_extents;     /* 0: not given */
 	const char *name;
 	const char *image;
@@ -43,6 +44,7 @@ struct options {
 	const char *esp;
 	bool no_host_map;
 	bool zero;
+	bool relocate;
 	bool readonly;
 	bool yes;
 	bool record;

@@ -12,7 +12,7 @@
 #include "verbs.h"
 
 /* poll() returns on a signal, which fgets() under SA_RESTART would not. */
-static int read_answer(char *buf, size_t n, struct err *e)
+int verb_read_answer(const char *done, char *buf, size_t n, struct err *e)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 
@@ -20,10 +20,10 @@ static int read_answer(char *buf, size_t n, struct err *e)
 		if (errno != EINTR)
 			return err_errno(e, "read the answer");
 		if (signals_pending())
-			return err_set(e, -ECANCELED, "interrupted before anything was removed");
+			return err_set(e, -ECANCELED, "interrupted before anything was %s", done);
 	}
 	if (signals_pending() || !fgets(buf, (int)n, stdin))
-		return err_set(e, -ECANCELED, "interrupted before anything was removed");
+		return err_set(e, -ECANCELED, "interrupted before anything was %s", done);
 	buf[strcspn(buf, "\n")] = '\0';
 	return 0;
 }
@@ -36,7 +36,7 @@ static int confirm(const struct options *o, const char *path, uint64_t bytes, st
 	progout_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
 		     "Type 'yes', or the path of the image, to remove it: ", path,
 		     num_format_bytes(bytes, size), o->base.operands[0]);
-	r = read_answer(answer, sizeof(answer), e);
+	r = verb_read_answer("removed", answer, sizeof(answer), e);
 	if (r)
 		return r;
 	if (strcmp(answer, "yes") != 0 && strcmp(answer, path) != 0)

@@ -249,6 +249,7 @@ static int ext4_check(const struct blkio *image, const char *fs_uuid, struct can
 	r->checked++;
 	if (!ext4_parse(sb, image->size_bytes, &l, r))
 		return 0;
+	r->fs_bytes = l.blocks * l.block_bytes; /* within the image: ext4_is_sane() */
 	check_uuid("superblock", l.uuid, fs_uuid, r);
 	n = ext4_backup_groups(&l, groups);
 	for (size_t i = 0; rc == 0 && i < n; i++)
@@ -325,6 +326,7 @@ static int swap_check(const struct blkio *image, const char *fs_uuid, struct can
 	rc = swap_read(image, page_bytes, &l, e);
 	if (rc != 0)
 		return rc;
+	r->fs_bytes = l.bytes;
 	if (!l.version_known)
 		complain(r, "swap header has an unknown version");
 	check_uuid("swap header", l.uuid, fs_uuid, r);

@@ -20,6 +20,7 @@ struct canary_result {
 	bool known;       /* fs_type is one we have canaries for */
 	bool ok;          /* all right */
 	unsigned checked; /* places looked at */
+	uint64_t fs_bytes; /* how large the file system says it is; 0: it is none, or not sane */
 	bool other_uuid;  /* not ok for this alone: it is whole, and has another UUID than was asked for */
 	bool suspended;   /* swap: it holds a hibernated session */
 	char reason[160]; /* when not ok: which place, what was there */

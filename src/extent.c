@@ -200,6 +200,22 @@ bool extent_list_equal(const struct extent_list *a, const struct extent_list *b)
 	return true;
 }
 
+bool extent_list_begins_with(const struct extent_list *l, const struct extent_list *start)
+{
+	if (l->count < start->count)
+		return false;
+	for (size_t i = 0; i < start->count; i++) {
+		const struct extent *x = &l->items[i];
+		const struct extent *y = &start->items[i];
+		bool last = i + 1 == start->count;
+
+		if (x->logical_bytes != y->logical_bytes || x->physical_bytes != y->physical_bytes ||
+		    (last ? x->length_bytes < y->length_bytes : x->length_bytes != y->length_bytes))
+			return false;
+	}
+	return true;
+}
+
 uint64_t extent_list_bytes(const struct extent_list *l)
 {
 	uint64_t sum = 0;

@@ -50,6 +50,9 @@ int extent_list_check(const struct extent_list *l, uint64_t file_bytes, uint64_t
 
 bool extent_list_equal(const struct extent_list *a, const struct extent_list *b);
 
+/* Has l the bytes of 'start' at the same places, and perhaps more behind them? Both passed extent_list_check(). */
+bool extent_list_begins_with(const struct extent_list *l, const struct extent_list *start);
+
 uint64_t extent_list_bytes(const struct extent_list *l); /* the sum of the lengths */
 
 /*

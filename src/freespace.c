@@ -233,6 +233,10 @@ static int take_run(struct freespace *f, uint64_t lcn, uint64_t end, struct err 
 		f->largest_usable_clusters = usable.clusters;
 	if (f->seen)
 		f->seen(f->seen_ctx, lcn, end - lcn);
+	if (f->par.behind_lcn != 0 && lcn == f->par.behind_lcn) {
+		f->sum.behind_clusters = end - lcn;
+		return 0;
+	}
 	r = track_part(f, &f->anywhere, lcn, end, e);
 	if (r < 0)
 		return r;

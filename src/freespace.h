@@ -35,6 +35,7 @@ struct freespace_params {
 	struct cluster_run zone;        /* MFT zone; clusters 0: none */
 	const struct cluster_run *avoid; /* sorted by lcn, not overlapping; borrowed until freespace_free() */
 	size_t avoid_count;
+	uint64_t behind_lcn;            /* not 0: a free run from here on, a file's tail, is counted and not chosen */
 };
 
 #define FREESPACE_TOP 8
@@ -45,6 +46,7 @@ struct freespace_summary {
 	struct cluster_run top[FREESPACE_TOP]; /* largest free runs, largest first */
 	size_t top_count;
 	uint64_t usable_bytes;          /* whole units in free runs: the most that many extents could hold */
+	uint64_t behind_clusters;       /* free from behind_lcn on, up to what is in use or to be avoided */
 	uint64_t extents_needed;        /* fewest extents that hold want_bytes; 0: no number of them does */
 };
 

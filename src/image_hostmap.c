@@ -130,8 +130,8 @@ const struct map *image_host_maps_best(const struct image_host_maps *maps, const
 enum fate { FATE_ELSEWHERE, FATE_ALIVE, FATE_LOST, FATE_OVER };
 
 /*
- * What became of a map's image: alive (its record is its own, perhaps under another name), lost (gone, but clusters of it
- * are free and may still hold the data), over (gone, all clusters are others' now), or on another volume.
+ * What became of a map's image: alive (its record is its own, perhaps under another name, or it has grown), lost (gone, but
+ * clusters of it are free and may still hold the data), over (gone, all clusters are others' now), or on another volume.
  */
 static int fate_of(struct session *s, const struct map *m, enum fate *ret, struct err *e)
 {
@@ -145,7 +145,7 @@ static int fate_of(struct session *s, const struct map *m, enum fate *ret, struc
 	if (m->host.serial != info->serial || m->host.cluster_bytes != info->cluster_bytes)
 		return 0;
 	code = ntfsvol_read_file(s->v, m->mft_record, &file, &why);
-	if (!code && file.in_use && file.ref.sequence == m->mft_sequence && file.data_bytes == m->size_bytes) {
+	if (!code && file.in_use && file.ref.sequence == m->mft_sequence && file.data_bytes >= m->size_bytes) {
 		*ret = FATE_ALIVE;
 		return 0;
 	}

@@ -39,6 +39,12 @@ static inline void auto_session(struct session *s)
 	session_close(s);
 }
 
+/*
+ * An active device of ours on the volume, "" for none: dm's claim makes the open fail, but a user wants to read 'attached', not
+ * 'busy'.
+ */
+int image_find_attached(const char *volume, char ret_name[128], struct err *e);
+
 /* An image that chkdsk put into a found.NNN folder: a file whose content is an ext4 or swap. */
 typedef int session_found_fn(void *ctx, const struct image_found *image, struct err *e);
 int session_walk_found(struct session *s, session_found_fn *fn, void *ctx, const struct progress *p, struct err *e);

@@ -16,25 +16,30 @@ struct removal {
 	struct image_host_maps maps; /* beside it */
 };
 
-/* dm's claim makes the open fail, but a user wants to read 'attached', not 'busy'. */
-static int check_attached(const char *volume, struct report *r, struct err *e)
+int image_find_attached(const char *volume, char ret_name[128], struct err *e)
 {
-	char name[128] = "";
 	struct stat st;
 	struct err why = ERR_INIT;
 	int code;
 
+	ret_name[0] = '\0';
 	if (stat(volume, &st) || !S_ISBLK(st.st_mode))
 		return 0;
-	code = dmlinear_find_on(st.st_rdev, name, &why);
+	code = dmlinear_find_on(st.st_rdev, ret_name, &why);
 	if (code == -ENODEV)
 		return 0; /* no device-mapper, so nothing is attached */
-	if (code)
-		return err_set(e, code, "%s", why.text);
-	if (name[0])
+	return code ? err_set(e, code, "%s", why.text) : 0;
+}
+
+static int check_attached(const char *volume, struct report *r, struct err *e)
+{
+	char name[128];
+	int code = image_find_attached(volume, name, e);
+
+	if (!code && name[0])
 		report_add(r, "attached", "an image of '%s' is in use as /dev/mapper/%s: unmount it and run 'wubi-disk "
 			   "detach %s', then retry", volume, name, name);
-	return 0;
+	return code;
 }
 
 /*

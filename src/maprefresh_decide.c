@@ -53,6 +53,7 @@ static int renew(const struct verify_result *seen, const struct map_host *host, 
 		return code;
 	if (!++m->generation)
 		return err_set(e, -EOVERFLOW, "map '%s': the generation is at its end", m->name);
+	m->size_bytes = extent_list_bytes(&m->extents);
 	m->host.serial = host->serial;
 	m->host.partition_bytes = host->partition_bytes;
 	if (host->partuuid[0])
@@ -81,6 +82,14 @@ static int decide_moved(const struct verify_result *seen, const struct map_host 
 	return renew(seen, host, item->map, e);
 }
 
+static int decide_grown(const struct verify_result *seen, const struct map_host *host, struct maprefresh_item *item,
+			struct err *e)
+{
+	say(item, MAPREFRESH_WRITE, "the image has grown: it lies in %zu extent%s now", seen->extents.count,
+	    seen->extents.count == 1 ? "" : "s");
+	return renew(seen, host, item->map, e);
+}
+
 int maprefresh_decide(const struct verify_result *seen, const struct extent_list *active, const struct map_host *host,
 		      struct maprefresh_item *item, struct err *e)
 {
@@ -99,6 +108,8 @@ int maprefresh_decide(const struct verify_result *seen, const struct extent_list
 		if (r->attachable)
 			return decide_moved(seen, host, item, e);
 		break;
+	case VERDICT_GROWN:
+		return decide_grown(seen, host, item, e);
 	case VERDICT_RENAMED:
 	case VERDICT_ORPHANED:
 		say(item, MAPREFRESH_KEEP, "%s", r->reason_count ? r->reasons[0] : verdict_name(r->verdict));

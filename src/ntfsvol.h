@@ -134,6 +134,20 @@ int ntfsvol_reserve(struct ntfsvol *v, const struct extent_list *extents, struct
 int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct extent_list *extents,
 			 struct ntfsvol_ref *ret, struct err *e);
 
+/*
+ * Gives an image's file these extents, all of them, and sets its sizes as above. What it did not have before is reserved, and
+ * holds its bytes already; what it has no more is the caller's to release. Refuses "attribute-list": the runs, of now or then, do
+ * not fit one MFT record.
+ */
+int ntfsvol_set_image_extents(struct ntfsvol *v, const struct ntfsvol_ref *ref, const struct extent_list *extents,
+			      struct err *e);
+
+/*
+ * Frees clusters that no file has any more. Last of all changes: libntfs-3g would put something new into them, which the commit
+ * would write before the old file is given up.
+ */
+int ntfsvol_release(struct ntfsvol *v, const struct extent_list *extents, struct err *e);
+
 /* A small file with this content; an existing one is replaced by a new record. */
 int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e);
 

@@ -212,7 +212,7 @@ static int set_extents(struct ntfsvol *v, ntfs_inode *ni, const struct extent_li
 	ntfsvol_log_start();
 	errno = 0;
 	na = ntfs_attr_open(ni, AT_DATA, AT_UNNAMED, 0);
-	if (!na || ntfs_attr_force_non_resident(na)) {
+	if (!na || (!NAttrNonResident(na) && ntfs_attr_force_non_resident(na))) {
 		code = ntfsvol_fail(v, e, "make the data non-resident");
 	} else {
 		free(na->rl);
@@ -281,6 +281,57 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 	if (!code)
 		*ret = ref;
 	return code;
+}
+
+/*
+ * One record, so that its new runs and sizes are on the disk together or not at all: with an attribute list they would be spread
+ * over several, of which a power cut may leave some old.
+ */
+static int check_one_record(struct ntfsvol *v, uint64_t record, const char *what, struct err *e)
+{
+	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
+	int code = ntfsvol_read_file(v, record, &file, e);
+
+	if (!code && file.attribute_list)
+		code = err_refuse(e, "attribute-list", "several MFT records cannot be changed at once, a power cut would leave "
+				  "half of it: the file's run list %s", what);
+	return code;
+}
+
+int ntfsvol_set_image_extents(struct ntfsvol *v, const struct ntfsvol_ref *ref, const struct extent_list *extents,
+			      struct err *e)
+{
+	ntfs_inode *ni = NULL;
+	int code = check_one_record(v, ref->record, "is spread over several MFT records: copy the file to a new one in Windows, "
+				    "then run wubi-disk map", e);
+
+	if (!code)
+		code = ntfsvol_inode(v, ref->record, &ni, e);
+	if (code)
+		return code;
+	if (le16_to_cpu(ni->mrec->sequence_number) != ref->sequence) {
+		(void)ntfs_inode_close(ni); /* unchanged: nothing to lose */
+		return err_set(e, -EIO, "MFT record %llu is another file's now", (unsigned long long)ref->record);
+	}
+	v->changed = true;
+	code = set_extents(v, ni, extents, e);
+	code = close_both(v, ni, NULL, code, e);
+	return code ? code : check_one_record(v, ref->record, "would not fit its MFT record: allow fewer extents, "
+					       "or move it to one with --relocate", e);
+}
+
+int ntfsvol_release(struct ntfsvol *v, const struct extent_list *extents, struct err *e)
+{
+	uint64_t cluster = v->info.cluster_bytes;
+
+	v->changed = v->freed_something = true;
+	ntfsvol_log_start();
+	errno = 0;
+	for (size_t i = 0; i < extents->count; i++)
+		if (ntfs_bitmap_clear_run(v->vol->lcnbmp_na, (s64)(extents->items[i].physical_bytes / cluster),
+					  (s64)(extents->items[i].length_bytes / cluster)))
+			return ntfsvol_fail(v, e, "free extent %zu in $Bitmap", i);
+	return 0;
 }
 
 int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e)

@@ -89,7 +89,7 @@ static int store_number(const struct optrows_option *row, const char *value, uin
 	uint64_t number;
 	int r;
 
-	r = row->kind == OPTROWS_SIZE ? num_parse_bytes(value, &number, e) : num_parse_u64(value, &number, e);
+	r = row->kind != OPTROWS_COUNT ? num_parse_bytes(value, &number, e) : num_parse_u64(value, &number, e);
 	if (r)
 		return r;
 	if (number == 0)
@@ -98,6 +98,12 @@ static int store_number(const struct optrows_option *row, const char *value, uin
 		return err_set(e, -EINVAL, "'%s' is too large", value);
 	*field = number;
 	return 0;
+}
+
+static int store_growth(const struct optrows_option *row, const char *value, struct optrows_growth *field, struct err *e)
+{
+	field->more = *value == '+';
+	return store_number(row, value + field->more, &field->bytes, e);
 }
 
 static int store_value(const struct optrows_option *row, const char *value, struct optrows_base *base, struct err *e)
@@ -124,6 +130,8 @@ static int store_value(const struct optrows_option *row, const char *value, stru
 	case OPTROWS_SIZE:
 	case OPTROWS_COUNT:
 		return store_number(row, value, (uint64_t *)(void *)field, e);
+	case OPTROWS_GROWTH:
+		return store_growth(row, value, (struct optrows_growth *)(void *)field, e);
 	case OPTROWS_ACTION:
 		if (base->action != OPTROWS_ACTION_HELP)
 			base->action = (enum optrows_action)row->offset;

@@ -65,12 +65,18 @@ struct optrows_list {
 	size_t count;
 };
 
+struct optrows_growth {
+	uint64_t bytes;
+	bool more;             /* it began with '+' */
+};
+
 /* What the field at 'offset' is, and what a value may be. A field keeps its zero when the option is not given. */
 enum optrows_kind {
 	OPTROWS_FLAG,   /* bool */
 	OPTROWS_TEXT,   /* const char * */
 	OPTROWS_LIST,   /* struct optrows_list */
 	OPTROWS_SIZE,   /* uint64_t, bytes: "8GiB"; not 0 */
+	OPTROWS_GROWTH, /* struct optrows_growth: as OPTROWS_SIZE, or with '+' before it */
 	OPTROWS_COUNT,  /* uint64_t, 1 to UINT_MAX */
 	OPTROWS_ACTION, /* no field: 'offset' is the enum optrows_action */
 };

@@ -154,6 +154,7 @@ void optrows_list_options(const struct optrows_program *p, FILE *f)
 static void dump_row(const struct optrows_option *row, const void *options, FILE *f)
 {
 	const char *field = (const char *)options + row->offset;
+	const struct optrows_growth *growth;
 	const struct optrows_list *list;
 
 	switch (row->kind) {
@@ -175,6 +176,11 @@ static void dump_row(const struct optrows_option *row, const void *options, FILE
 		if (*(const uint64_t *)(const void *)field)
 			(void)fprintf(f, "%s %" PRIu64 "\n", row->name,
 				      *(const uint64_t *)(const void *)field);
+		break;
+	case OPTROWS_GROWTH:
+		growth = (const struct optrows_growth *)(const void *)field;
+		if (growth->bytes)
+			(void)fprintf(f, "%s %s%" PRIu64 "\n", row->name, growth->more ? "+" : "", growth->bytes);
 		break;
 	case OPTROWS_ACTION:
 		break;

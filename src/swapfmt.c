@@ -50,16 +50,22 @@ static int wipe(const struct blkio *io, struct err *e)
 	return rc != 0 ? rc : blkio_zero(io, io->size_bytes - n, n, e);
 }
 
+/* The header counts pages with 32 bits; what is beyond is not used, as with mkswap. */
+static uint32_t last_page_of(const struct blkio *io)
+{
+	uint64_t last = io->size_bytes / PAGE_BYTES - 1;
+
+	return htole32(last < UINT32_MAX ? (uint32_t)last : UINT32_MAX);
+}
+
 int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, struct err *e)
 {
 	struct swap_page page = { .version = htole32(1) };
-	uint64_t last = io->size_bytes / PAGE_BYTES - 1;
 	int rc = check_params(io, params, e);
 
 	if (rc != 0)
 		return rc;
-	/* The header counts pages with 32 bits; what is beyond is not used, as with mkswap. */
-	page.last_page = htole32(last < UINT32_MAX ? (uint32_t)last : UINT32_MAX);
+	page.last_page = last_page_of(io);
 	memcpy(page.uuid, params->uuid, sizeof(page.uuid));
 	if (params->label != NULL)
 		memcpy(page.label, params->label, strlen(params->label));
@@ -70,6 +76,20 @@ int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, s
 	if (rc == 0)
 		rc = blkio_flush(io, e);
 	return rc == 0 ? 0 : err_wrap(e, rc, "format '%s' as swap", io->name);
+}
+
+int swapfmt_grow(const struct blkio *io, struct err *e)
+{
+	struct swap_page page;
+	int rc = blkio_read(io, 0, &page, sizeof(page), e);
+
+	if (rc != 0)
+		return rc;
+	if (memcmp(page.signature, "SWAPSPACE2", sizeof(page.signature)) != 0 || page.version != htole32(1))
+		return err_set(e, -ENODATA, "'%s' holds no swap of version 1 with pages of %d bytes", io->name, PAGE_BYTES);
+	page.last_page = last_page_of(io);
+	rc = blkio_write(io, 0, &page, sizeof(page), e);
+	return rc != 0 ? rc : blkio_flush(io, e);
 }
 
 int swapfmt_get_label(const struct blkio *io, char *ret, struct err *e)

@@ -19,6 +19,12 @@ struct swapfmt_params {
  * -EINVAL for too small or a label too long. */
 int swapfmt_write(const struct blkio *io, const struct swapfmt_params *params, struct err *e);
 
+/*
+ * Puts the size of io into the header that is there, in one write, and flushes: UUID, label and all else stay. -ENODATA: there is
+ * no swap header of version 1 with pages of 4 KiB.
+ */
+int swapfmt_grow(const struct blkio *io, struct err *e);
+
 /* -ENODATA: no swap header. ret: SWAPFMT_LABEL_MAX + 1 bytes. */
 int swapfmt_get_label(const struct blkio *io, char *ret, struct err *e);
 

@@ -21,6 +21,7 @@ const char *verdict_name(enum verdict v)
 {
 	static const char *const names[] = {
 		[VERDICT_UNKNOWN] = "unknown",     [VERDICT_MATCH] = "match",         [VERDICT_MOVED] = "moved",
+		[VERDICT_GROWN] = "grown",
 		[VERDICT_RENAMED] = "renamed",     [VERDICT_ORPHANED] = "orphaned",   [VERDICT_UNSETTLED] = "unsettled",
 		[VERDICT_EMPTIED] = "emptied",     [VERDICT_MISSING] = "missing",     [VERDICT_REPLACED] = "replaced",
 		[VERDICT_FOREIGN] = "foreign",     [VERDICT_ENCRYPTED] = "encrypted", [VERDICT_AMBIGUOUS] = "ambiguous",
@@ -86,11 +87,8 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 	if (!f->extents)
 		reason(r, "the run list cannot be used: run chkdsk /f in Windows: %s",
 		       f->extents_problem && f->extents_problem[0] ? f->extents_problem : "there is none");
-	if (f->data_bytes > m->size_bytes)
-		reason(r, "the file has %llu bytes, the map says %llu: derive the map anew with wubi-disk map",
-		       (unsigned long long)f->data_bytes, (unsigned long long)m->size_bytes);
-	if (f->data_bytes == m->size_bytes &&
-	    (f->allocated_bytes != f->data_bytes || (f->extents && extent_list_bytes(f->extents) != m->size_bytes)))
+	if (f->data_bytes >= m->size_bytes &&
+	    (f->allocated_bytes != f->data_bytes || (f->extents && extent_list_bytes(f->extents) != f->data_bytes)))
 		reason(r, "%llu bytes are allocated for a file of %llu, an image fills its clusters: run chkdsk /f in Windows",
 		       (unsigned long long)f->allocated_bytes, (unsigned long long)f->data_bytes);
 	if (f->initialized_bytes < f->data_bytes)
@@ -102,7 +100,7 @@ static bool is_plain_file(const struct map *m, const struct verdict_facts *f, st
 
 static bool is_emptied(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
 {
-	if (f->is_dir || f->data_bytes > m->size_bytes)
+	if (f->is_dir)
 		return false;
 	if (f->data_bytes < m->size_bytes || f->allocated_bytes == 0) {
 		reason(r, "the file '%s' has %llu bytes where the map says %llu", m->image,
@@ -134,13 +132,27 @@ static enum verdict decide_moved(const struct map *m, const struct verdict_facts
 {
 	if (f->canary_known && !f->canary_ok)
 		return decide_content(f, "the file's runs changed", r);
-	reason(r, "the file lies in %zu other extents now (Windows or a partition tool moved it)", f->extents->count);
+	reason(r, "the file lies in %zu other extents now (%s)", f->extents->count,
+	       f->data_bytes > m->size_bytes ? "it was moved, and has grown" : "Windows or a partition tool moved it");
 	if (f->canary_known)
 		reason(r, "its file system is right there: refresh the map with wubi-disk map");
 	else
 		reason(r, "nothing in a file of type '%s' proves that it is whole: check it, then run wubi-disk map",
 		       m->fs_type);
 	return VERDICT_MOVED;
+}
+
+/* What of 'wubi-disk grow' comes after its commit did not happen. Where the map's bytes are is as sure as with a match. */
+static enum verdict decide_grown(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
+{
+	if (f->canary_known && !f->canary_ok)
+		return decide_content(f, "the file has grown", r);
+	reason(r, "the file has grown from %llu to %llu bytes and begins where the map says",
+	       (unsigned long long)m->size_bytes, (unsigned long long)f->data_bytes);
+	if (!f->at_map_path)
+		reason(r, "the file is not at '%.200s' any more: move it back in Windows", m->image);
+	reason(r, "refresh the map: run wubi-disk grow once more, or wubi-disk map");
+	return VERDICT_GROWN;
 }
 
 static enum verdict decide_in_use(const struct map *m, const struct verdict_facts *f, struct verdict_result *r)
@@ -151,6 +163,8 @@ static enum verdict decide_in_use(const struct map *m, const struct verdict_fact
 	}
 	if (!is_plain_file(m, f, r))
 		return VERDICT_FOREIGN;
+	if (f->data_bytes > m->size_bytes && extent_list_begins_with(f->extents, &m->extents))
+		return decide_grown(m, f, r);
 	if (!extent_list_equal(f->extents, &m->extents))
 		return decide_moved(m, f, r);
 	if (f->canary_known && !f->canary_ok)
@@ -254,6 +268,7 @@ void verdict_decide(const struct map *m, const struct verdict_facts *f, struct v
 	if (unsettled && ret->settled == VERDICT_MATCH)
 		ret->reason_count--; /* that the runs are right is no advice */
 	ret->attachable = ret->verdict == VERDICT_MATCH || ret->verdict == VERDICT_RENAMED ||
-			  ret->verdict == VERDICT_ORPHANED || (ret->verdict == VERDICT_MOVED && f->canary_known);
+			  ret->verdict == VERDICT_ORPHANED || ret->verdict == VERDICT_GROWN ||
+			  (ret->verdict == VERDICT_MOVED && f->canary_known);
 	add_notes(m, f, ret);
 }

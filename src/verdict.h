@@ -14,6 +14,7 @@ enum verdict {
 	VERDICT_UNKNOWN, /* could not tell */
 	VERDICT_MATCH,
 	VERDICT_MOVED,
+	VERDICT_GROWN, /* its runs begin with the map's, and go on: a grow that has not written this map yet */
 	VERDICT_RENAMED,
 	VERDICT_ORPHANED,
 	VERDICT_UNSETTLED,

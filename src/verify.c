@@ -244,7 +244,7 @@ bool verify_fits(const struct verify_result *r)
 {
 	enum verdict v = r->verdict.settled;
 
-	return v == VERDICT_MATCH || v == VERDICT_MOVED || v == VERDICT_RENAMED || v == VERDICT_ORPHANED;
+	return v == VERDICT_MATCH || v == VERDICT_MOVED || v == VERDICT_GROWN || v == VERDICT_RENAMED || v == VERDICT_ORPHANED;
 }
 
 static void make_ambiguous(struct verify_result *ret, const char *other)

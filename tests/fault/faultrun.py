@@ -86,10 +86,14 @@ def populate(m, layout):
             put('/ubuntu/disks/a file with a name of some length %04d' % i, 20)
 
 
-def make_base(path, layout):
+def make_volume(path, size):
     with open(path, 'wb') as f:
-        f.truncate(128 << 20)
+        f.truncate(size)
     sh('mkntfs', '-F', '-Q', '-q', '-p', '2048', '-H', '255', '-S', '63', '-s', '512', '-c', '4096', path, check=True)
+
+
+def make_base(path, layout):
+    make_volume(path, 128 << 20)
     with_ntfs3g(path, WORK + '/mnt-base', 'rw', lambda m: populate(m, layout))
     empty = WORK + '/empty'
     open(empty, 'w').close()

@@ -240,6 +240,29 @@ static void copies_are_equal_and_separate(void **state)
 	assert_true(extent_list_bytes(&l) == UINT64_MAX);
 }
 
+static void begins_with_sees_each_difference(void **state)
+{
+	const struct extent x[] = { { 0, 8 * K4, 2 * K4 }, { 2 * K4, 20 * K4, K4 } };
+	AUTO(extent_list) struct extent_list start = { NULL, 0, 0 };
+	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
+
+	(void)state;
+	fill(&start, x, 2);
+	fill(&l, x, 2);
+	assert_true(extent_list_begins_with(&l, &start));
+	l.items[1].length_bytes += K4; /* the last one may be longer */
+	assert_true(extent_list_begins_with(&l, &start));
+	assert_false(extent_list_begins_with(&start, &l));
+	assert_int_equal(extent_list_append(&l, 40 * K4, K4, NULL), 0);
+	assert_true(extent_list_begins_with(&l, &start));
+	assert_false(extent_list_begins_with(&start, &l));
+	l.items[0].length_bytes += K4; /* but no other one */
+	assert_false(extent_list_begins_with(&l, &start));
+	l.items[0].length_bytes -= K4;
+	l.items[1].physical_bytes += K4;
+	assert_false(extent_list_begins_with(&l, &start));
+}
+
 static int allocate_everything(void)
 {
 	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
@@ -335,6 +358,7 @@ int main(void)
 		cmocka_unit_test(overlaps_agrees_with_brute_force),
 		cmocka_unit_test(complement_is_what_is_left),
 		cmocka_unit_test(copies_are_equal_and_separate),
+		cmocka_unit_test(begins_with_sees_each_difference),
 		cmocka_unit_test(every_failed_allocation_is_enomem),
 	};
 

@@ -333,6 +333,35 @@ static void note_seen(void *ctx, uint64_t lcn, uint64_t clusters)
 	}
 }
 
+/* The run behind an image is the image's: it is measured, and what is chosen lies elsewhere. */
+static void the_run_behind_is_counted_and_not_chosen(void **state)
+{
+	AUTO(extent_list) struct extent_list l = { NULL, 0, 0 };
+	static const struct cluster_run avoid = { 130, 1 };
+
+	(void)state;
+	plain_volume(1000, false);
+	set_free(100, 50);
+	set_free(300, 60);
+	vol.par.behind_lcn = 100;
+	vol.par.avoid = &avoid;
+	vol.par.avoid_count = 1;
+	vol.par.want_bytes = 20 * 4096;
+	{
+		AUTO(freespace) struct freespace *f = NULL;
+		struct freespace_summary sum;
+
+		assert_int_equal(freespace_new(&vol.par, &f, NULL), 0);
+		assert_int_equal(feed_all(&vol, f, 0, NULL), 0);
+		assert_int_equal(freespace_finish(f, &sum, NULL), 0);
+		assert_int_equal(sum.behind_clusters, 30); /* up to what is to be avoided */
+		assert_int_equal(sum.free_clusters, 109);
+		assert_int_equal(freespace_choose(f, &l, NULL), 0);
+	}
+	assert_int_equal(l.count, 1);
+	assert_true(l.items[0].physical_bytes != 100 * 4096);
+}
+
 static void what_is_seen_is_what_is_free(void **state)
 {
 	static uint8_t marks[VOLUME_MAX];
@@ -439,6 +468,7 @@ int main(void)
 		cmocka_unit_test(starts_are_multiples_of_1_mib_of_the_disk_where_that_fits),
 		cmocka_unit_test(small_clusters_make_whole_units_of_4_kib),
 		cmocka_unit_test(pieces_of_any_size_give_one_answer),
+		cmocka_unit_test(the_run_behind_is_counted_and_not_chosen),
 		cmocka_unit_test(what_is_seen_is_what_is_free),
 		cmocka_unit_test(random_volumes_agree_with_the_oracle),
 		cmocka_unit_test(memory_grows_with_the_answer_not_with_the_volume),

@@ -119,6 +119,19 @@ static void test_moved_is_followed(void **state)
 	expect(x, MAPREFRESH_KEEP, "");
 }
 
+static void test_grown_is_followed(void **state)
+{
+	struct fixture *x = *state;
+
+	put_extents(&x->seen.extents, 50);
+	x->seen.extents.items[0].length_bytes += MIB;
+	assert_int_equal(extent_list_copy(&x->seen.extents, &x->active, NULL), 0);
+	set_verdict(x, VERDICT_GROWN, true);
+	expect(x, MAPREFRESH_WRITE, "");
+	assert_text_has(x->item.text, "grown");
+	assert_int_equal(x->map.size_bytes, extent_list_bytes(&x->seen.extents));
+}
+
 /* Without anything in it that proves what it is, as swap. */
 static void test_moved_without_proof_is_refused(void **state)
 {
@@ -199,6 +212,7 @@ int main(void)
 		TEST(test_a_right_map_is_kept),
 		TEST(test_changed_host_facts),
 		TEST(test_moved_is_followed),
+		TEST(test_grown_is_followed),
 		TEST(test_moved_without_proof_is_refused),
 		TEST(test_other_clusters_in_use),
 		TEST(test_renamed_and_orphaned_keep_the_map),

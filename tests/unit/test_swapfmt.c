@@ -212,6 +212,25 @@ static void every_io_error_is_the_result(void **state)
 	blkio_free(base);
 }
 
+static void grow_changes_the_size_and_nothing_else(void **state)
+{
+	struct blkio *io = device(4 * NUM_MIB, 0xaa), *larger = device(6 * NUM_MIB, 0xaa);
+	uint8_t before[4096];
+
+	(void)state;
+	assert_int_equal(swapfmt_grow(larger, NULL), -ENODATA);
+	assert_int_equal(swapfmt_write(io, &params, NULL), 0);
+	memcpy(before, memdev_bytes(io), sizeof(before));
+	assert_int_equal(blkio_write(larger, 0, before, sizeof(before), NULL), 0);
+	assert_int_equal(swapfmt_grow(larger, NULL), 0);
+	assert_int_equal(memdev_bytes(larger)[1024 + 4] | memdev_bytes(larger)[1024 + 5] << 8, 6 * 256 - 1);
+	memcpy(before + 1024 + 4, memdev_bytes(larger) + 1024 + 4, 4);
+	assert_memory_equal(before, memdev_bytes(larger), sizeof(before));
+	assert_int_equal(memdev_bytes(larger)[4096], 0xaa);
+	blkio_free(io);
+	blkio_free(larger);
+}
+
 static void label_is_read_back(void **state)
 {
 	char label[SWAPFMT_LABEL_MAX + 1] = "untouched";
@@ -236,6 +255,7 @@ int main(void)
 		cmocka_unit_test(other_tools_read_it),
 		cmocka_unit_test(page_is_that_of_mkswap),
 		cmocka_unit_test(every_io_error_is_the_result),
+		cmocka_unit_test(grow_changes_the_size_and_nothing_else),
 		cmocka_unit_test(label_is_read_back),
 	};
 

@@ -187,6 +187,67 @@ static void test_moved_needs_a_canary_to_be_attached(void **state)
 	expect(x, VERDICT_MOVED, false);
 }
 
+/* The file as grow leaves it: 'more' clusters right behind the old ones, and 'elsewhere' in a run of their own. */
+static void grow(struct fixture *x, uint64_t more, uint64_t elsewhere)
+{
+	extent_list_clear(&x->now);
+	assert_int_equal(extent_list_append(&x->now, 1000 * CLUSTER, (100 + more) * CLUSTER, NULL), 0);
+	assert_int_equal(extent_list_append(&x->now, 5000 * CLUSTER, elsewhere * CLUSTER, NULL), 0);
+	x->facts.data_bytes = x->facts.initialized_bytes = x->facts.allocated_bytes = (100 + more + elsewhere) * CLUSTER;
+}
+
+static void test_grown_begins_where_the_map_says(void **state)
+{
+	struct fixture *x = *state;
+
+	grow(x, 20, 0);
+	expect(x, VERDICT_GROWN, true);
+	expect_says(x, "refresh the map");
+	grow(x, 0, 7);
+	expect(x, VERDICT_GROWN, true);
+	grow(x, 20, 7);
+	x->facts.canary_known = false; /* as sure as a match */
+	expect(x, VERDICT_GROWN, true);
+	x->facts.dirty = true;
+	expect(x, VERDICT_UNSETTLED, false);
+	assert_int_equal(x->result.settled, VERDICT_GROWN);
+}
+
+static void test_what_only_looks_grown_is_refused(void **state)
+{
+	struct fixture *x = *state;
+	const struct verdict_facts good = x->facts;
+
+	grow(x, 20, 0);
+	x->facts.canary_ok = false;
+	x->facts.canary_reason = "no ext4 superblock";
+	expect(x, VERDICT_FOREIGN, false);
+	x->facts = good;
+	grow(x, 20, 0);
+	x->facts.free_clusters = 1; /* of the new part, perhaps */
+	expect(x, VERDICT_EMPTIED, false);
+	x->facts = good;
+	grow(x, 20, 0);
+	x->facts.initialized_bytes = 100 * CLUSTER;
+	expect(x, VERDICT_FOREIGN, false);
+	x->facts = good;
+	grow(x, 20, 0);
+	x->facts.data_bytes -= 1;
+	expect(x, VERDICT_FOREIGN, false);
+}
+
+static void test_moved_and_grown_is_moved(void **state)
+{
+	struct fixture *x = *state;
+
+	grow(x, 20, 0);
+	x->now.items[0].physical_bytes += CLUSTER;
+	expect(x, VERDICT_MOVED, true);
+	expect_says(x, "has grown");
+	x->facts.canary_known = x->facts.canary_ok = false;
+	expect(x, VERDICT_MOVED, false);
+}
+
 static void test_renamed_and_orphaned(void **state)
 {
 	struct fixture *x = *state;
@@ -338,7 +399,8 @@ static void test_only_what_is_refused_has_a_risk(void **state)
 {
 	(void)state;
 	for (enum verdict v = VERDICT_UNKNOWN; v <= VERDICT_INVALID; v++) {
-		bool fits = v == VERDICT_MATCH || v == VERDICT_MOVED || v == VERDICT_RENAMED || v == VERDICT_ORPHANED;
+		bool fits = v == VERDICT_MATCH || v == VERDICT_MOVED || v == VERDICT_GROWN || v == VERDICT_RENAMED ||
+			    v == VERDICT_ORPHANED;
 
 		if (fits == (verdict_risk(v)[0] != '\0'))
 			fail_msg("%s: the risk is '%s'", verdict_name(v), verdict_risk(v));
@@ -399,6 +461,9 @@ int main(void)
 		TEST(test_foreign),
 		TEST(test_wrong_content_is_foreign_wherever_it_lies),
 		TEST(test_moved_needs_a_canary_to_be_attached),
+		TEST(test_grown_begins_where_the_map_says),
+		TEST(test_what_only_looks_grown_is_refused),
+		TEST(test_moved_and_grown_is_moved),
 		TEST(test_renamed_and_orphaned),
 		TEST(test_replaced_and_missing),
 		TEST(test_match_with_and_without_the_same_partuuid),

@@ -11,6 +11,9 @@
 # vm-setup: state moved.img move $image
 # vm-setup: copy moved-dirty.img moved.img && fx dirty moved-dirty.img
 # vm-setup: copy moved-wiped.img moved.img && wipe moved-wiped.img
+# vm-setup: copy grown.img && cp maps/root.map grown.map && wubi-disk grow grown.img --map grown.map --size +2M --max-extents 2 --yes
+# vm-setup: sum_of grown.map grown.img >grown.sum
+# vm-setup: copy grown-dirty.img grown.img && fx dirty grown-dirty.img
 # vm-setup: copy renamed.img && in_linux renamed.img 'mkdir found.000; mv ubuntu/disks found.000/dir0000.chk'
 # vm-setup: copy orphaned.img && crowd orphaned.img /ubuntu/disks && fx kill-indx orphaned.img /ubuntu/disks root.disk
 # vm-setup: for s in dirty fastboot logdirty; do state $s.img $s; done
@@ -36,6 +39,9 @@ attach_by_runs() {
 	one moved-dirty.img refused 'moved, not settled' unsettled 'chkdsk /f' 'other extents'
 	allow=1 one moved-dirty.img refused 'moved, not settled, allowed: the runs differ' unsettled 'chkdsk /f' 'other extents'
 	one moved-wiped.img refused 'moved, with other content there' foreign 'not the map.s file system' 'restore'
+	content_sum=$(<"$WUBI_WORK/grown.sum") one grown.img attached 'E07 grown' grown 'begins where the map says' 'refresh'
+	one grown-dirty.img refused 'E07 grown, not settled' unsettled 'chkdsk /f' 'has grown'
+	allow=1 one grown-dirty.img refused 'E07 grown, not settled, allowed: there is more than the map has' unsettled 'chkdsk /f'
 	one renamed.img attached 'renamed' renamed 'found.000/dir0000.chk/root.disk' 'move it back' 'do not reinstall'
 	one orphaned.img attached 'orphaned' orphaned 'no folder leads' 'chkdsk' 'keep the map'
 }
