@@ -11,7 +11,7 @@
 
 #define FIELD(f) offsetof(struct options, f)
 #define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
-#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_EXPORT)
 
 static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
 {
@@ -73,8 +73,8 @@ static const struct optrows_option option_rows[] = {
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
 	{ "map", 'm', "FILE", "the extent map; create writes it, and takes more than one; the others read it",
-	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH, VERB_CREATE,
-	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH, OPTROWS_LIST, FIELD(maps), check_not_empty },
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_EXPORT, VERB_CREATE,
+	  VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_EXPORT, OPTROWS_LIST, FIELD(maps), check_not_empty },
 	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
 	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
 	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
@@ -91,14 +91,16 @@ static const struct optrows_option option_rows[] = {
 	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_TEXT, FIELD(force_state), check_state },
 	{ "device", 'd', "DEV", "the partition to name in the table, as /dev/sda2 or 8:2",
 	  VERB_TABLE, 0, VERB_TABLE, OPTROWS_TEXT, FIELD(device), check_not_empty },
+	{ "to", 't', "PARTITION", "the partition that the file system is copied to: empty, and large enough",
+	  VERB_EXPORT, 0, VERB_EXPORT, OPTROWS_TEXT, FIELD(to), check_not_empty },
 	{ "readonly", 'r', NULL, "make a device that cannot be written",
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
-	{ "yes", 'y', NULL, "remove without asking",
-	  VERB_REMOVE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	{ "yes", 'y', NULL, "do not ask: remove the image, or overwrite what is on the partition",
+	  VERB_REMOVE | VERB_EXPORT, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
-	  VERB_CREATE | VERB_INFO, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	  VERB_CREATE | VERB_INFO | VERB_EXPORT, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
 	OPTROWS_JSON(VERB_ALL),
 	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
 	OPTROWS_STANDARD(VERB_ALL),
@@ -127,6 +129,9 @@ static const struct optrows_verb verb_rows[] = {
 	{ VERB_REMOVE, "remove", "VOLUME", 1, 1, "remove an image from the volume",
 	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
 	  "--yes.", NULL },
+	{ VERB_EXPORT, "export", "VOLUME", 1, 1, "copy an image to a partition of its own",
+	  "Moving out: the file system of the image becomes that of the partition, in its size, with another UUID. The image is only "
+	  "read. Then 'wubi-install --repair --root PARTITION' makes it start.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)

@@ -20,7 +20,8 @@ enum verb {
 	VERB_ATTACH = 1 << 6,
 	VERB_DETACH = 1 << 7,
 	VERB_REMOVE = 1 << 8,
-	VERB_ALL = (1 << 9) - 1,
+	VERB_EXPORT = 1 << 9,
+	VERB_ALL = (1 << 10) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
@@ -33,6 +34,7 @@ struct options {
 	const char *fs;
 	const char *label;
 	const char *device;
+	const char *to;
 	const char *force_state;
 	const char *progress_text;
 	enum progress_tty_mode progress;

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "canary.h"
+#include "filedev.h"
+#include "ids.h"
+
+struct run {
+	struct export_job job;
+	struct export_result *result;
+	uint8_t head[EXT4USED_HEAD_BYTES];
+	bool is_renamed, is_seeded;
+	bool is_touched;         /* something was, or may be, written to the partition */
+	bool has_head;
+};
+
+int export_check(const struct export_params *par, const struct progress *p, struct export_plan *ret, struct err *e)
+{
+	struct export_job j = { .par = par, .progress = p, .plan = ret };
+	int code;
+
+	*ret = (struct export_plan){ .image_bytes = 0 };
+	code = export_open(&j, e);
+	export_clear(&j);
+	return code;
+}
+
+static int check_again(const struct run *r, struct err *e)
+{
+	const struct export_params *par = r->job.par;
+	const struct export_plan *plan = r->job.plan;
+	int code = report_refuse(&plan->report, e);
+
+	if (code || !plan->found[0] || par->overwrite)
+		return code;
+	return err_refuse(e, "not-empty", "'%s' is not empty: %s, and all of it would be lost; name an empty partition, or let --yes "
+			  "overwrite it", par->partition, plan->found);
+}
+
+/* ---- the copy ---- */
+
+static int make_head(struct run *r, struct err *e)
+{
+	uint8_t uuid[16];
+
+	ids_random(uuid);
+	ids_to_text(uuid, r->result->fs_uuid);
+	return ext4used_head(r->job.used, uuid, EXPORT_LABEL_INCOMPLETE, r->head, &r->is_renamed, &r->is_seeded, e);
+}
+
+static int copy(struct run *r, struct err *e)
+{
+	struct export_job *j = &r->job;
+	int code = make_head(r, e);
+
+	if (code)
+		return code;
+	r->is_touched = true;
+	code = export_wipe(j, e);
+	if (!code)
+		code = export_copy(j, e);
+	return code ? code : export_compare(j, e);
+}
+
+static int put_head(struct run *r, struct err *e)
+{
+	uint8_t seen[EXT4USED_HEAD_BYTES];
+	struct blkio *target = r->job.target;
+	int code;
+
+	r->has_head = true;
+	code = blkio_write(target, 0, r->head, sizeof(r->head), e);
+	if (!code)
+		code = blkio_flush(target, e);
+	if (!code)
+		code = filedev_drop_cache(target, e);
+	if (!code)
+		code = blkio_read(target, 0, seen, sizeof(seen), e);
+	if (!code && memcmp(seen, r->head, sizeof(seen)) != 0)
+		code = err_set(e, -EIO, "'%s' gives something else than was written to its begin", target->name);
+	return code;
+}
+
+/* ---- what the copy becomes ---- */
+
+/* The programs want it for themselves. */
+static int finish(struct run *r, struct err *e)
+{
+	const struct export_finish f = {
+		.partition = r->job.par->partition,
+		.progress = r->job.progress,
+		.uuid = r->is_renamed ? NULL : r->result->fs_uuid,
+		.is_seeded = r->is_seeded,
+	};
+
+	blkio_free(TAKE(r->job.target));
+	return export_finish(&f, e);
+}
+
+/* A name like "root" fits, the end of a long one is left out. */
+static void make_label(struct run *r)
+{
+	(void)snprintf(r->result->label, sizeof(r->result->label), EXPORT_LABEL_PREFIX "%.*s",
+		       EXT4FMT_LABEL_MAX - (int)(sizeof(EXPORT_LABEL_PREFIX) - 1), r->job.par->map->name);
+}
+
+/* Its label is the last thing to be written, and says that it is complete. */
+static int complete(struct run *r, struct err *e)
+{
+	AUTO(blkio) struct blkio *target = NULL;
+	char type[8], uuid[37];
+	int code = filedev_open(r->job.par->partition, FILEDEV_WRITE, &target, e);
+
+	make_label(r);
+	if (!code)
+		code = canary_identify(target, type, uuid, e);
+	if (!code && (strcmp(type, "ext4") != 0 || strcmp(uuid, r->result->fs_uuid) != 0))
+		code = err_set(e, -EIO, "'%s' holds '%s' with the UUID '%s', not what was made of it: does something else write to "
+			       "it?", target->name, type, uuid);
+	return code ? code : ext4fmt_set_label(target, r->result->label, e);
+}
+
+/* ---- the way back ---- */
+
+/* Without its head it is no file system. */
+static int take_head(struct run *r)
+{
+	AUTO(blkio) struct blkio *again = NULL;
+	struct blkio *target = r->job.target;
+	int code = target ? 0 : filedev_open(r->job.par->partition, FILEDEV_WRITE, &again, NULL);
+
+	if (!target)
+		target = again;
+	if (!code)
+		code = blkio_zero(target, 0, EXT4USED_HEAD_BYTES, NULL);
+	return code ? code : blkio_flush(target, NULL);
+}
+
+static int undo(struct run *r, int code, struct err *e)
+{
+	const char *partition = r->job.par->partition;
+
+	if (!r->is_touched)
+		return err_wrap(e, code, "nothing was written");
+	if (r->has_head && take_head(r))
+		return err_wrap(e, code, "the image is as it was; '%s' holds a copy that is not complete (label '"
+				EXPORT_LABEL_INCOMPLETE "'): run this again, or empty it (wipefs -a)", partition);
+	return err_wrap(e, code, "the image is as it was, and '%s' holds no file system now: run this again with --yes when that is "
+			"mended", partition);
+}
+
+static int run_steps(struct run *r, struct err *e)
+{
+	static int (*const steps[])(struct run *r, struct err *e) = { copy, put_head, finish, complete };
+	int code = 0;
+
+	for (size_t i = 0; !code && i < sizeof(steps) / sizeof(steps[0]); i++)
+		code = steps[i](r, e);
+	return code ? undo(r, code, e) : 0;
+}
+
+int export_run(const struct export_params *par, const struct progress *p, struct export_result *ret, struct err *e)
+{
+	struct run r = { .job = { .par = par, .progress = p, .plan = &ret->plan }, .result = ret };
+	int code;
+
+	*ret = (struct export_result){ .fs_uuid = "" };
+	code = export_open(&r.job, e);
+	if (!code)
+		code = check_again(&r, e);
+	if (!code)
+		code = run_steps(&r, e);
+	export_clear(&r.job);
+	return code;
+}
