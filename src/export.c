@@ -15,6 +15,7 @@ struct run {
 	uint8_t head[EXT4USED_HEAD_BYTES];
 	bool is_renamed, is_seeded;
 	bool is_touched;         /* something was, or may be, written to the partition */
+	bool is_wiped;
 	bool has_head;
 };
 
@@ -61,6 +62,7 @@ static int copy(struct run *r, struct err *e)
 		return code;
 	r->is_touched = true;
 	code = export_wipe(j, e);
+	r->is_wiped = !code;
 	if (!code)
 		code = export_copy(j, e);
 	return code ? code : export_compare(j, e);
@@ -149,6 +151,8 @@ static int undo(struct run *r, int code, struct err *e)
 	if (r->has_head && take_head(r))
 		return err_wrap(e, code, "the image is as it was; '%s' holds a copy that is not complete (label '"
 				EXPORT_LABEL_INCOMPLETE "'): run this again, or empty it (wipefs -a)", partition);
+	if (!r->is_wiped)
+		return err_wrap(e, code, "the image is as it was, and what was in '%s' may be damaged", partition);
 	return err_wrap(e, code, "the image is as it was, and '%s' holds no file system now: run this again with --yes when that is "
 			"mended", partition);
 }
