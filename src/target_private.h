@@ -67,6 +67,9 @@ int target_run_if_there(struct target *t, const char *const *arguments, struct e
 char *target_text_end(FILE *f, char **text);
 
 char *target_fstab_text(const struct target_settings *s);
+
+/* With root's line by this UUID, or with one more. *ret_source: what root was on, free(); NULL: it had no line. */
+char *target_fstab_moved_text(const char *old, const char *fs_uuid, char **ret_source);
 char *target_hosts_text(const char *old, const char *hostname);
 char *target_adjtime_text(const char *old, bool utc);
 
