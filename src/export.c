@@ -12,7 +12,6 @@
 struct run {
 	struct export_job job;
 	struct export_result *result;
-	uint8_t head[EXT4USED_HEAD_BYTES];
 	bool is_renamed, is_seeded;
 	bool is_touched;         /* something was, or may be, written to the partition */
 	bool is_wiped;
@@ -44,22 +43,11 @@ static int check_again(const struct run *r, struct err *e)
 
 /* ---- the copy ---- */
 
-static int make_head(struct run *r, struct err *e)
-{
-	uint8_t uuid[16];
-
-	ids_random(uuid);
-	ids_to_text(uuid, r->result->fs_uuid);
-	return ext4used_head(r->job.used, uuid, EXPORT_LABEL_INCOMPLETE, r->head, &r->is_renamed, &r->is_seeded, e);
-}
-
 static int copy(struct run *r, struct err *e)
 {
 	struct export_job *j = &r->job;
-	int code = make_head(r, e);
+	int code;
 
-	if (code)
-		return code;
 	r->is_touched = true;
 	code = export_wipe(j, e);
 	r->is_wiped = !code;
@@ -68,23 +56,75 @@ static int copy(struct run *r, struct err *e)
 	return code ? code : export_compare(j, e);
 }
 
-static int put_head(struct run *r, struct err *e)
+static int write_head(struct run *r, const uint8_t head[EXT4USED_HEAD_BYTES], struct err *e)
 {
 	uint8_t seen[EXT4USED_HEAD_BYTES];
-	struct blkio *target = r->job.target;
+	const struct blkio *target = r->job.target;
 	int code;
 
 	r->has_head = true;
-	code = blkio_write(target, 0, r->head, sizeof(r->head), e);
+	code = blkio_write(target, 0, head, EXT4USED_HEAD_BYTES, e);
 	if (!code)
 		code = blkio_flush(target, e);
 	if (!code)
 		code = filedev_drop_cache(target, e);
 	if (!code)
 		code = blkio_read(target, 0, seen, sizeof(seen), e);
-	if (!code && memcmp(seen, r->head, sizeof(seen)) != 0)
+	if (!code && memcmp(seen, head, sizeof(seen)) != 0)
 		code = err_set(e, -EIO, "'%s' gives something else than was written to its begin", target->name);
 	return code;
+}
+
+static int put_head(struct run *r, const struct ext4used *used, struct err *e)
+{
+	uint8_t uuid[16], head[EXT4USED_HEAD_BYTES];
+	int code;
+
+	ids_random(uuid);
+	ids_to_text(uuid, r->result->fs_uuid);
+	code = ext4used_head(used, uuid, EXPORT_LABEL_INCOMPLETE, head, &r->is_renamed, &r->is_seeded, e);
+	return code ? code : write_head(r, head, e);
+}
+
+static void params_of(const struct run *r, struct export_finish *ret)
+{
+	*ret = (struct export_finish){
+		.partition = r->job.par->partition,
+		.progress = r->job.progress,
+		.uuid = r->is_renamed ? NULL : r->result->fs_uuid,
+		.is_seeded = r->is_seeded,
+	};
+}
+
+/*
+ * One that was not unmounted: in its journal may be a superblock, with the old UUID and checksums of that. So it gets its own head
+ * first, the journal is replayed, and only then it can be given another.
+ */
+static int replay(struct run *r, struct err *e)
+{
+	AUTO(ext4used) struct ext4used *used = NULL;
+	struct ext4used_info info;
+	struct export_finish f;
+	uint8_t head[EXT4USED_HEAD_BYTES];
+	int code = blkio_read(r->job.image, 0, head, sizeof(head), e);
+
+	if (!code)
+		code = write_head(r, head, e);
+	if (code)
+		return code;
+	blkio_free(TAKE(r->job.target));
+	params_of(r, &f);
+	code = export_replay(&f, e);
+	if (!code)
+		code = filedev_open(r->job.par->partition, FILEDEV_WRITE, &r->job.target, e);
+	if (!code)
+		code = ext4used_open(r->job.target, &used, &info, e);
+	return code ? code : put_head(r, used, e);
+}
+
+static int begin(struct run *r, struct err *e)
+{
+	return r->job.info.is_whole ? replay(r, e) : put_head(r, r->job.used, e);
 }
 
 /* ---- what the copy becomes ---- */
@@ -92,14 +132,10 @@ static int put_head(struct run *r, struct err *e)
 /* The programs want it for themselves. */
 static int finish(struct run *r, struct err *e)
 {
-	const struct export_finish f = {
-		.partition = r->job.par->partition,
-		.progress = r->job.progress,
-		.uuid = r->is_renamed ? NULL : r->result->fs_uuid,
-		.is_seeded = r->is_seeded,
-	};
+	struct export_finish f;
 
 	blkio_free(TAKE(r->job.target));
+	params_of(r, &f);
 	return export_finish(&f, e);
 }
 
@@ -159,7 +195,7 @@ static int undo(struct run *r, int code, struct err *e)
 
 static int run_steps(struct run *r, struct err *e)
 {
-	static int (*const steps[])(struct run *r, struct err *e) = { copy, put_head, finish, complete };
+	static int (*const steps[])(struct run *r, struct err *e) = { copy, begin, finish, complete };
 	int code = 0;
 
 	for (size_t i = 0; !code && i < sizeof(steps) / sizeof(steps[0]); i++)

@@ -5,8 +5,9 @@
  * Checks first, all of them. Then: both ends of the partition are zeroed -> what the file system has in use is copied, but for its
  * head with the superblock -> flush -> compared, past the cache -> the head, with a new UUID and a label that says that it is
  * not complete -> e2fsck, checksums for the new UUID (tune2fs), resize2fs to the size of the partition, e2fsck -> the label.
- * So whatever interrupts it, the partition holds nothing that is taken for a file system, or one that says that it is incomplete,
- * and never a second one with the UUID of the image.
+ * So whatever interrupts it, the partition holds nothing that is taken for a file system, or one that says that it is incomplete.
+ * A second one with the UUID of the image is there only while e2fsck replays the journal of one that was not unmounted, and for an
+ * old one whose checksums need that (uninit_bg) until tune2fs has made them anew.
  */
 #ifndef WUBI_EXPORT_H
 #define WUBI_EXPORT_H

@@ -43,6 +43,9 @@ struct export_finish {
 
 /* Are they all there? -ENOENT, with what to install. Before anything is written. */
 int export_find_programs(struct err *e);
+/* e2fsck alone: its journal is replayed, what it mends without asking is mended. */
+int export_replay(const struct export_finish *f, struct err *e);
+
 /* Checked, with checksums for its UUID, as large as the partition, checked. -EIO with what a program said; -ECANCELED. */
 int export_finish(const struct export_finish *f, struct err *e);
 
