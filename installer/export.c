@@ -26,7 +26,8 @@ static void print_plan(const struct options *o, const struct export_plan *plan)
 			      plan->found[0] ? plan->found : "empty");
 }
 
-static int print_json(const struct options *o, const char *status, const struct export_plan *plan, const struct export_result *done)
+static int print_json(const struct options *o, const char *status, const struct export_plan *plan,
+		      const struct export_result *done)
 {
 	struct jsonout *root = jsonout_object();
 	char next[PATH_MAX + 64];
@@ -63,22 +64,14 @@ static int print_done(const struct options *o, const struct export_result *done)
 	return PROGOUT_DONE;
 }
 
-static int refuse_not_empty(const struct options *o, const struct export_plan *plan, struct err *e)
-{
-	return err_refuse(e, "not-empty", "'%s' is not empty: %s, and all of it would be lost; name an empty partition, or let --yes "
-			  "overwrite it", o->to, plan->found);
-}
-
 /* An empty partition is nobody's: only what would be lost is asked for. */
-static int confirm(const struct options *o, const struct export_plan *plan, struct err *e)
+static int confirm(const struct options *o, const struct export_params *par, const struct export_plan *plan, struct err *e)
 {
 	char answer[ASK_ANSWER_MAX];
 	int r;
 
-	if (!plan->found[0] || o->yes)
-		return 0;
-	if (o->base.dry_run || !isatty(STDIN_FILENO))
-		return refuse_not_empty(o, plan, e);
+	if (!plan->found[0] || o->yes || o->base.dry_run || !isatty(STDIN_FILENO))
+		return export_check_empty(par, plan, e);
 	progout_print(stderr, "'%s' is not empty: %s. All data on it is lost.\nType 'yes' to overwrite it: ", o->to, plan->found);
 	r = ask_answer(answer, sizeof(answer), "interrupted before anything was written", e);
 	if (r)
@@ -100,7 +93,7 @@ static int run(const struct options *o, struct export_params *par, struct progre
 		print_plan(o, &plan);
 	r = report_refuse(&plan.report, &e);
 	if (!r)
-		r = confirm(o, &plan, &e);
+		r = confirm(o, par, &plan, &e);
 	if (r)
 		return progout_fail(&o->base, &e, &plan.report);
 	if (o->base.dry_run)
@@ -115,7 +108,7 @@ int verb_export(const struct options *o)
 {
 	AUTO(map) struct map *m = NULL;
 	struct progress_tty progress;
-	struct export_params par = { .volume = o->base.operands[0], .partition = o->to };
+	struct export_params par = { .volume = o->base.operands[0], .partition = o->to, .overwrite = o->yes };
 	struct err e = ERR_INIT;
 
 	if (mapfile_read(o->maps.items[0], &m, &e))

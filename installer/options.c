@@ -130,8 +130,8 @@ static const struct optrows_verb verb_rows[] = {
 	  "All data in the image is lost. Needs --image or --name, and asks; without a terminal it needs "
 	  "--yes.", NULL },
 	{ VERB_EXPORT, "export", "VOLUME", 1, 1, "copy an image to a partition of its own",
-	  "Moving out: the file system of the image becomes that of the partition, in its size, with another UUID. The image is only "
-	  "read. Then 'wubi-install --repair --root PARTITION' makes it start.", NULL },
+	  "Moving out: the file system of the image becomes that of the partition, in its size, with another UUID. The image "
+	  "is only read. Then 'wubi-install --repair --root PARTITION' makes it start.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)

@@ -29,16 +29,19 @@ int export_check(const struct export_params *par, const struct progress *p, stru
 	return code;
 }
 
+int export_check_empty(const struct export_params *par, const struct export_plan *plan, struct err *e)
+{
+	if (!plan->found[0] || par->overwrite)
+		return 0;
+	return err_refuse(e, "not-empty", "'%s' is not empty: %s, and all of it would be lost; name an empty partition, or let "
+			  "--yes overwrite it", par->partition, plan->found);
+}
+
 static int check_again(const struct run *r, struct err *e)
 {
-	const struct export_params *par = r->job.par;
-	const struct export_plan *plan = r->job.plan;
-	int code = report_refuse(&plan->report, e);
+	int code = report_refuse(&r->job.plan->report, e);
 
-	if (code || !plan->found[0] || par->overwrite)
-		return code;
-	return err_refuse(e, "not-empty", "'%s' is not empty: %s, and all of it would be lost; name an empty partition, or let --yes "
-			  "overwrite it", par->partition, plan->found);
+	return code ? code : export_check_empty(r->job.par, r->job.plan, e);
 }
 
 /* ---- the copy ---- */
@@ -97,8 +100,8 @@ static void params_of(const struct run *r, struct export_finish *ret)
 }
 
 /*
- * One that was not unmounted: in its journal may be a superblock, with the old UUID and checksums of that. So it gets its own head
- * first, the journal is replayed, and only then it can be given another.
+ * One that was not unmounted: in its journal may be a superblock, with the old UUID and checksums of that. So it gets its own
+ * head first, the journal is replayed, and only then it can be given another.
  */
 static int replay(struct run *r, struct err *e)
 {
@@ -157,8 +160,8 @@ static int complete(struct run *r, struct err *e)
 	if (!code)
 		code = canary_identify(target, type, uuid, e);
 	if (!code && (strcmp(type, "ext4") != 0 || strcmp(uuid, r->result->fs_uuid) != 0))
-		code = err_set(e, -EIO, "'%s' holds '%s' with the UUID '%s', not what was made of it: does something else write to "
-			       "it?", target->name, type, uuid);
+		code = err_set(e, -EIO, "'%s' holds '%s' with the UUID '%s', not what was made of it: does something else write "
+			       "to it?", target->name, type, uuid);
 	return code ? code : ext4fmt_set_label(target, r->result->label, e);
 }
 
@@ -189,8 +192,8 @@ static int undo(struct run *r, int code, struct err *e)
 				EXPORT_LABEL_INCOMPLETE "'): run this again, or empty it (wipefs -a)", partition);
 	if (!r->is_wiped)
 		return err_wrap(e, code, "the image is as it was, and what was in '%s' may be damaged", partition);
-	return err_wrap(e, code, "the image is as it was, and '%s' holds no file system now: run this again with --yes when that is "
-			"mended", partition);
+	return err_wrap(e, code, "the image is as it was, and '%s' holds no file system now: run this again with --yes when that "
+			"is mended", partition);
 }
 
 static int run_steps(struct run *r, struct err *e)

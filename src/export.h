@@ -2,12 +2,12 @@
 /*
  * export - moving out: the ext4 in an image becomes the file system of a partition. The image is only read.
  *
- * Checks first, all of them. Then: both ends of the partition are zeroed -> what the file system has in use is copied, but for its
- * head with the superblock -> flush -> compared, past the cache -> the head, with a new UUID and a label that says that it is
+ * Checks first, all of them. Then: both ends of the partition are zeroed -> what the file system has in use is copied, but for
+ * its head with the superblock -> flush -> compared, past the cache -> the head, with a new UUID and a label that says that it is
  * not complete -> e2fsck, checksums for the new UUID (tune2fs), resize2fs to the size of the partition, e2fsck -> the label.
  * So whatever interrupts it, the partition holds nothing that is taken for a file system, or one that says that it is incomplete.
- * A second one with the UUID of the image is there only while e2fsck replays the journal of one that was not unmounted, and for an
- * old one whose checksums need that (uninit_bg) until tune2fs has made them anew.
+ * A second one with the UUID of the image is there only while e2fsck replays the journal of one that was not unmounted, and for
+ * an old one whose checksums need that (uninit_bg) until tune2fs has made them anew.
  */
 #ifndef WUBI_EXPORT_H
 #define WUBI_EXPORT_H
@@ -43,12 +43,15 @@ struct export_plan {
 };
 
 /*
- * Reads only, but claims both as export_run() does. Findings about the partition: "same-volume", "busy", "attached", "partitioned",
- * "ldm", "storage-spaces", "raid", "reserved" (the EFI system partition and the like), "too-small", "sector-size". Refusals
- * about the image are returned, as those of attach (verdicts): "not-ext4", and why nothing can be told of a volume that is in
- * use.
+ * Reads only, but claims both as export_run() does. Findings about the partition: "same-volume", "busy", "attached",
+ * "partitioned", "ldm", "storage-spaces", "raid", "reserved" (the EFI system partition and the like), "too-small",
+ * "sector-size". Refusals about the image are returned: those of attach (verdicts), "not-ext4", "attached" and "busy" of the
+ * volume. -ENOENT: a program of e2fsprogs is not there.
  */
 int export_check(const struct export_params *par, const struct progress *p, struct export_plan *ret, struct err *e);
+
+/* Refuses "not-empty", unless par->overwrite. */
+int export_check_empty(const struct export_params *par, const struct export_plan *plan, struct err *e);
 
 struct export_result {
 	struct export_plan plan;

@@ -98,8 +98,8 @@ static int check_same(const struct export_job *j, struct err *e)
 	is_same = S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) ? sysfs_is_related(a.st_rdev, b.st_rdev)
 							   : a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 	if (is_same)
-		report_add(&j->plan->report, "same-volume", "'%s' is the Windows volume that the image is on, or its disk: all of "
-			   "Windows would be overwritten; name another partition", partition);
+		report_add(&j->plan->report, "same-volume", "'%s' is the Windows volume that the image is on, or its disk: all "
+			   "of Windows would be overwritten; name another partition", partition);
 	return 0;
 }
 
@@ -131,12 +131,12 @@ static void check_size(const struct export_job *j, struct report *r)
 	uint64_t size = j->target->size_bytes;
 
 	if (size < j->info.fs_bytes)
-		report_add(r, "too-small", "'%s' has %s (%llu bytes), and the file system in the image has %s (%llu bytes); name a "
-			   "larger partition", j->par->partition, num_format_bytes(size, have), (unsigned long long)size,
+		report_add(r, "too-small", "'%s' has %s (%llu bytes), and the file system in the image has %s (%llu bytes); "
+			   "name a larger partition", j->par->partition, num_format_bytes(size, have), (unsigned long long)size,
 			   num_format_bytes(j->info.fs_bytes, want), (unsigned long long)j->info.fs_bytes);
 	if (j->info.block_bytes < j->target->sector_bytes)
-		report_add(r, "sector-size", "'%s' has sectors of %u bytes, and the file system has blocks of %u bytes, which Linux "
-			   "does not mount there; use another disk", j->par->partition, j->target->sector_bytes,
+		report_add(r, "sector-size", "'%s' has sectors of %u bytes, and the file system has blocks of %u bytes, which "
+			   "Linux does not mount there; use another disk", j->par->partition, j->target->sector_bytes,
 			   j->info.block_bytes);
 }
 
@@ -166,8 +166,8 @@ static int check_empty(const struct export_job *j, const struct blockdev_info *i
 	if (!code && n)
 		code = is_zero(io, io->size_bytes - n, n, &is_clear[1], e);
 	if (!code && !(is_clear[0] && is_clear[1]))
-		(void)snprintf(j->plan->found, sizeof(j->plan->found), "no file system is known there, but its %s MiB is not zero",
-			       is_clear[0] ? "last" : "first");
+		(void)snprintf(j->plan->found, sizeof(j->plan->found),
+			       "no file system is known there, but its %s MiB is not zero", is_clear[0] ? "last" : "first");
 	return code;
 }
 

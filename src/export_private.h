@@ -17,7 +17,7 @@ struct export_job {
 	struct blkio *image;
 	struct ext4used *used;
 	struct ext4used_info info;
-	struct blkio *target;        /* claimed; NULL while programs are at work on it, and if it cannot be had: the report says so */
+	struct blkio *target;        /* claimed; NULL while programs are at work on it, or if the report says why */
 };
 
 /* ---- export_check.c ---- */

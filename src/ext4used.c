@@ -39,7 +39,7 @@ static int open_error(const struct ext4used *u, errcode_t rc, struct err *e)
 	return err_set(e, -EIO, "file system in '%s': %s: check it (e2fsck -f)", name, error_message(rc));
 }
 
-/* Not unmounted, an error that the kernel has seen, or bitmaps that cannot be read: blocks may be in use of which they do not know. */
+/* Not unmounted, an error that the kernel has seen, unreadable: blocks may be in use of which the bitmaps do not know. */
 static int look_at_bitmaps(struct ext4used *u, struct err *e)
 {
 	struct ext2_super_block *sb = u->fs->super;

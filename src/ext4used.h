@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ext4used - which parts of an ext4 hold something, and what the start of a copy of it looks like that is no twin of the original:
- * another UUID. Reads only. A part of ext4fmt's adapter, by libext2fs.
+ * ext4used - which parts of an ext4 hold something, and what the start of a copy of it looks like that is no twin of the
+ * original: another UUID. Reads only. A part of ext4fmt's adapter, by libext2fs.
  */
 #ifndef WUBI_EXT4USED_H
 #define WUBI_EXT4USED_H
@@ -40,8 +40,8 @@ typedef int ext4used_fn(void *ctx, uint64_t offset_bytes, uint64_t n, struct err
 int ext4used_each(const struct ext4used *u, ext4used_fn *fn, void *ctx, struct err *e);
 
 /*
- * The head of a copy with another UUID and label (at most EXT4FMT_LABEL_MAX bytes). Checksums of metadata are made of the UUID; so
- * that they stay right, the feature metadata_csum_seed is set, which keeps the old seed: *ret_seeded, and 'tune2fs -O
+ * The head of a copy with another UUID and label (at most EXT4FMT_LABEL_MAX bytes). Checksums of metadata are made of the UUID;
+ * so that they stay right, the feature metadata_csum_seed is set, which keeps the old seed: *ret_seeded, and 'tune2fs -O
  * ^metadata_csum_seed' makes them anew and takes it away. Where checksums depend on the UUID and there is no such way (uninit_bg
  * without metadata_csum), the old UUID stays: *ret_renamed is false. Read errors.
  */

@@ -134,8 +134,8 @@ struct install_repaired {
  * kernel, what is on the EFI system partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image";
  * "incomplete" (an interrupted installation: run it again); those of image_map() and attach.
  *
- * par->root: for the copy of such a system in a partition. Its fstab and maps say so, an initramfs for each kernel, GRUB's menu, and
- * what the EFI system partition starts is the partition from now on. conf: esp, unmount, default. Refusals: those of
+ * par->root: for the copy of such a system in a partition. Its fstab and maps say so, an initramfs for each kernel, GRUB's menu,
+ * and what the EFI system partition starts is the partition from now on. conf: esp, unmount, default. Refusals: those of
  * volumes_choose(); "not-exported"; "incomplete" (of an export); "mounted"; "other-system".
  */
 int install_repair(const struct install_params *par, const struct install_host *h, struct install_repaired *ret, struct err *e);

@@ -18,8 +18,8 @@ static int check_moved(const struct volumes_row *esp, struct err *e)
 				   access(INSTALL_ESP "/" BOOTMENU_FOLDER "/swap.map", F_OK) != 0))
 		return code;
 	return err_refuse(e, "other-system",
-			  "the system that '%s' starts has moved out into a partition, and its home or swap is still in an image on "
-			  "the Windows volume: remove the image of root alone ('wubi-disk remove VOLUME --image "
+			  "the system that '%s' starts has moved out into a partition, and its home or swap is still in an image "
+			  "on the Windows volume: remove the image of root alone ('wubi-disk remove VOLUME --image "
 			  INSTALL_ROOT_IMAGE "')", esp->path);
 }
 

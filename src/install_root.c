@@ -30,8 +30,8 @@ struct move {
 
 static int refuse_other(const struct volumes_row *row, const char *what, struct err *e)
 {
-	return err_refuse(e, "not-exported", "'%s' holds no system that 'wubi-disk export' has copied out of an image (%s): name the "
-			  "partition that it was told with --to", row->path, what);
+	return err_refuse(e, "not-exported", "'%s' holds no system that 'wubi-disk export' has copied out of an image (%s): name "
+			  "the partition that it was told with --to", row->path, what);
 }
 
 /* ---- looking ---- */
@@ -85,8 +85,8 @@ static int check_esp(const struct move *x, struct err *e)
 	if (strcmp(here->map_id, there->map_id) == 0)
 		return 0;
 	return err_refuse(e, "other-system",
-			  "the EFI system partition '%s' starts a system in another image than the one that '%s' is a copy of, and "
-			  "which would not start any more: name another with --esp", x->esp->path, x->row->path);
+			  "the EFI system partition '%s' starts a system in another image than the one that '%s' is a copy of, "
+			  "and which would not start any more: name another with --esp", x->esp->path, x->row->path);
 }
 
 /* ---- the steps ---- */
@@ -195,8 +195,9 @@ static void fill_result(const struct move *x, struct install_repaired *ret)
 {
 	ret->number = x->number;
 	ret->notes = x->notes;
-	report_add(&ret->notes, "image-stays", "the image that it was copied from is as it was, and is not started any more: when all "
-		   "is well, 'wubi-disk remove VOLUME --image " INSTALL_ROOT_IMAGE "' gives its space back%s",
+	report_add(&ret->notes, "image-stays",
+		   "the image that it was copied from is as it was, and is not started any more: when all is "
+		   "well, 'wubi-disk remove VOLUME --image " INSTALL_ROOT_IMAGE "' gives its space back%s",
 		   x->map_count ? "; the other images are still in use" : "");
 }
 
@@ -236,7 +237,8 @@ int install_repair_root(const struct install_params *par, const struct install_h
 	int code = 0;
 
 	if (!efiboot_is_there())
-		return err_refuse(e, "bios", "this machine was started by BIOS, not by UEFI firmware: start the live medium by UEFI");
+		return err_refuse(e, "bios",
+				  "this machine was started by BIOS, not by UEFI firmware: start the live medium by UEFI");
 	code = choose(par, &v, &x, e);
 	if (!code)
 		code = check_content(&x, e);
