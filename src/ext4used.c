@@ -29,6 +29,8 @@ void ext4used_free(struct ext4used *u)
 static int open_error(const struct ext4used *u, errcode_t rc, struct err *e)
 {
 	const char *name = u->x.io->name;
+	errcode_t present;
+	int code;
 
 	if (u->x.code)
 		return err_set(e, u->x.code, "file system in '%s': %s", name, u->x.first.text);
@@ -36,7 +38,11 @@ static int open_error(const struct ext4used *u, errcode_t rc, struct err *e)
 		return err_set(e, -ENOMEM, "file system in '%s': out of memory", name);
 	if (rc == EXT2_ET_BAD_MAGIC)
 		return err_set(e, -ENODATA, "'%s' holds no ext4", name);
-	return err_set(e, -EIO, "file system in '%s': %s: check it (e2fsck -f)", name, error_message(rc));
+	present = add_error_table(&et_ext2_error_table); /* the library's own texts */
+	code = err_set(e, -EIO, "file system in '%s': %s: check it (e2fsck -f)", name, error_message(rc));
+	if (present == 0)
+		(void)remove_error_table(&et_ext2_error_table); /* fails only if it is not there */
+	return code;
 }
 
 /* Not unmounted, an error that the kernel has seen, unreadable: blocks may be in use of which the bitmaps do not know. */
