@@ -35,16 +35,16 @@ static bool is_interrupted(void *ctx)
 	return progress_step(f->progress, "check and resize", 0, 0, NULL) != 0;
 }
 
-/* The last line of what it said. */
-static void cut(char *text)
+/* The last line of what it said; text is cut. */
+static const char *last_line(char *text)
 {
-	char *end = text + strlen(text), *line;
+	char *end = text + strlen(text);
+	const char *line;
 
 	while (end > text && (end[-1] == '\n' || end[-1] == ' '))
 		*--end = '\0';
 	line = strrchr(text, '\n');
-	if (line)
-		memmove(text, line + 1, strlen(line));
+	return line ? line + 1 : text;
 }
 
 static int run(const struct export_finish *f, const char *name, const char *option, const char *value, struct err *e)
@@ -67,11 +67,7 @@ static int run(const struct export_finish *f, const char *name, const char *opti
 		arguments[n++] = value;
 	arguments[n] = f->partition;
 	code = runprog_do(&p, &said, e);
-	if (code == -EIO && said && said[0]) {
-		cut(said);
-		return err_wrap(e, code, "%s says '%.200s'", name, said);
-	}
-	return code;
+	return code == -EIO && said && said[0] ? err_wrap(e, code, "%s says '%.200s'", name, last_line(said)) : code;
 }
 
 /* Its first run says by its exit status that something was to mend, such as a journal, its second that there still is. */
