@@ -41,9 +41,14 @@ refused() {
 	check_equal "$what: nothing was written" "$sum" "$(direct_sum "$target")"
 }
 
+mount_image() {
+	check 'attach' "$disk" attach $volume --map $map
+	check 'mount' mount -t ext4 $mapper /mnt
+}
+
 fill_image() {
-	"$disk" create $volume --size 64M --map $map --quiet && "$disk" attach $volume --map $map >/dev/null &&
-		mount -t ext4 $mapper /mnt || fail 'make the image'
+	check 'make the image' "$disk" create $volume --size 64M --map $map --quiet
+	mount_image
 	mkdir -p /mnt/home/ada /mnt/etc
 	head -c 12M /dev/urandom >/mnt/home/ada/photo
 	seq 50000 >/mnt/etc/numbers
@@ -59,7 +64,8 @@ fill_image() {
 }
 
 refusals() {
-	mke2fs -q -F $other && mount -t ext2 $other /mnt || fail 'a partition with something on it'
+	check 'a partition with something on it' mke2fs -q -F $other
+	check 'which is mounted' mount -t ext2 $other /mnt
 	refused 'a mounted partition' busy $other --yes
 	umount /mnt
 	refused 'a partition with a file system' not-empty $other
@@ -100,12 +106,14 @@ moved_to() {
 # What a power cut leaves, a journal to be replayed: what is on the disk while it is mounted is put back when it is not.
 unclean() {
 	local before
-	"$disk" attach $volume --map $map >/dev/null && mount -t ext4 $mapper /mnt || fail 'attach once more'
+	mount_image
 	echo 'written last' >/mnt/etc/last
 	files=$(tree)
 	sync
 	dd if=$mapper of="$WUBI_WORK/cut.img" iflag=direct bs=1M status=none
-	umount /mnt && dd if="$WUBI_WORK/cut.img" of=$mapper oflag=direct bs=1M status=none && "$disk" detach root || fail 'as after a cut'
+	umount /mnt
+	check 'as after a cut' dd if="$WUBI_WORK/cut.img" of=$mapper oflag=direct bs=1M status=none
+	"$disk" detach root
 	dd if=/dev/zero of=$same bs=1M count=1 status=none && sync
 	before=$(direct_sum $volume)
 	check_status 'not unmounted: exported' 0 "$disk" export $volume --map $map --to $same

@@ -132,8 +132,11 @@ begin
 check_status 'installed' 0 wubi_install --json --home 64M
 entry=$(our_entry)
 map_of root >/run/root.map
-"$disk" attach $volume --map /run/root.map >/dev/null && mount -t ext4 /dev/mapper/wubi-root /mnt && echo dear >/mnt/root/diary &&
-	umount /mnt && "$disk" detach root || fail 'write into the image'
+check 'attach' "$disk" attach $volume --map /run/root.map
+check 'mount' mount -t ext4 /dev/mapper/wubi-root /mnt
+echo dear >/mnt/root/diary
+check 'unmount' umount /mnt
+check 'detach' "$disk" detach root
 boot_before=$(esp_tree; firmware)
 refusals
 export_it
