@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # wubi-disk export to partitions, of the same disk and of another: what the kernel mounts there, that the volume stays as it is, and
-# what has to be refused (issue: moving out).
+# what has to be refused.
 #
 # vm-setup: . "$TESTS/vm/lib_volumes.sh"
 # vm-setup: mkvol v.img 192M
