@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "image_grow.h"
 #include "num.h"
 #include "output.h"
@@ -75,7 +76,7 @@ static int confirm(const struct options *o, const struct image_grow_plan *plan, 
 	if (o->yes || !plan->grows)
 		return 0;
 	progout_print(stderr, "Type 'yes' to %s %s: ", plan->relocates ? "move and grow" : "grow", plan->image.path);
-	r = verb_read_answer("changed", answer, sizeof(answer), e);
+	r = ask_answer(answer, sizeof(answer), "interrupted before anything was changed", e);
 	if (!r && strcmp(answer, "yes") != 0)
 		r = err_set(e, -ECANCELED, "not confirmed: nothing was changed");
 	return r;

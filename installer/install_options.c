@@ -67,6 +67,8 @@ static const struct optrows_option rows[] = {
 	  NULL },
 	{ "repair", 0, NULL, "make an installed system boot again: maps, initramfs, boot entry", 1, 0, 0, OPTROWS_FLAG,
 	  FIELD(repair), NULL },
+	{ "root", 0, "PARTITION", "with --repair: what 'wubi-disk export' has made; that is started from now on", 1, 0, 0,
+	  OPTROWS_TEXT, FIELD(root), check_not_empty },
 	{ "yes", 'y', NULL, "ask nothing", 1, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(1),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; on standard error", 1, 0,
@@ -92,6 +94,10 @@ static int finish(void *options, struct err *e)
 	if (o->base.operand_count && !o->list)
 		return err_set(e, -EINVAL, "'%s': disks are named for --list alone; --volume names where to install",
 			       o->base.operands[0]);
+	if (o->root && !o->repair)
+		return err_set(e, -EINVAL, "option '--root' is for --repair: it names what 'wubi-disk export' has made");
+	if (o->root && o->volume)
+		return err_set(e, -EINVAL, "--root and --volume name two places of the system");
 	if (o->iso && o->squashfs)
 		return err_set(e, -EINVAL, "--iso and --squashfs name two sources");
 	return progress_tty_parse(o->progress_text, &o->progress, e);

@@ -14,7 +14,7 @@
 struct install_options {
 	struct optrows_base base;
 	const char *config;
-	const char *volume, *esp;
+	const char *volume, *esp, *root;
 	uint64_t size_bytes, swap_bytes, home_bytes; /* 0: not given */
 	const char *iso, *squashfs, *packages;
 	const char *hostname, *user, *full_name;

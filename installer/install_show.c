@@ -221,7 +221,8 @@ int install_show_repaired(const struct install_options *o, const struct install_
 	if (o->base.quiet)
 		return PROGOUT_DONE;
 	if (o->base.dry_run) {
-		progout_print(stdout, "dry run: the maps, the initramfs, the boot files and the boot entry would be made anew\n");
+		progout_print(stdout, "dry run: the %s, the initramfs, the boot files and the boot entry would be made anew\n",
+			      o->root ? "system's fstab and maps" : "maps");
 		return PROGOUT_DONE;
 	}
 	for (int i = 0; i < INSTALL_IMAGES; i++)

@@ -39,6 +39,8 @@ static int run_verb(const struct options *o)
 		return verb_status(o);
 	case VERB_GROW:
 		return verb_grow(o);
+	case VERB_EXPORT:
+		return verb_export(o);
 	case VERB_NONE:
 	case VERB_ALL:
 		break;
@@ -52,7 +54,7 @@ static int run_verb(const struct options *o)
  */
 static bool tells_change(const struct options *o)
 {
-	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW)))
+	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT)))
 		return false;
 	if (o->base.json)
 		return true;

@@ -12,7 +12,7 @@
 
 #define FIELD(f) offsetof(struct options, f)
 #define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
-#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT)
 
 static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
 {
@@ -75,8 +75,8 @@ static const struct optrows_option option_rows[] = {
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
 	{ "map", 'm', "FILE", "the extent map; create and grow write it, and take more than one; the others read it",
-	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW,
-	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW,
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT,
+	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT,
 	  OPTROWS_LIST, FIELD(maps), check_not_empty },
 	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
 	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
@@ -96,6 +96,8 @@ static const struct optrows_option option_rows[] = {
 	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_TEXT, FIELD(force_state), check_state },
 	{ "device", 'd', "DEV", "the partition to name in the table, as /dev/sda2 or 8:2",
 	  VERB_TABLE, 0, VERB_TABLE, OPTROWS_TEXT, FIELD(device), check_not_empty },
+	{ "to", 't', "PARTITION", "the partition that the file system is copied to: empty, and large enough",
+	  VERB_EXPORT, 0, VERB_EXPORT, OPTROWS_TEXT, FIELD(to), check_not_empty },
 	{ "readonly", 'r', NULL, "make a device that cannot be written",
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
 	{ "maps", 0, "DIR", "the folder of the system's maps (default " MAPFOLDER_DEFAULT ")",
@@ -104,12 +106,12 @@ static const struct optrows_option option_rows[] = {
 	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(esp), check_not_empty },
 	{ "record", 0, NULL, "as the timer does: what is off is kept in " STATUS_RECORD ", which a login shows",
 	  VERB_STATUS, 0, 0, OPTROWS_FLAG, FIELD(record), NULL },
-	{ "yes", 'y', NULL, "do not ask",
-	  VERB_REMOVE | VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	{ "yes", 'y', NULL, "do not ask, as for removing an image, or overwriting what is on a partition",
+	  VERB_REMOVE | VERB_GROW | VERB_EXPORT, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
-	  VERB_CREATE | VERB_INFO | VERB_GROW, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	  VERB_CREATE | VERB_INFO | VERB_GROW | VERB_EXPORT, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
 	OPTROWS_JSON(VERB_ALL),
 	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
 	OPTROWS_STANDARD(VERB_ALL),
@@ -145,6 +147,9 @@ static const struct optrows_verb verb_rows[] = {
 	{ VERB_GROW, "grow", "VOLUME", 1, 1, "make an image larger, and its map, and its file system",
 	  "Nothing may use the image: not the Linux in it, either. Asks; without a terminal it needs --yes. "
 	  "Killed at any moment, the old or the new map leads to the image, and the same command goes on.", NULL },
+	{ VERB_EXPORT, "export", "VOLUME", 1, 1, "copy an image to a partition of its own",
+	  "Moving out: the file system of the image becomes that of the partition, in its size, with another UUID. The image "
+	  "is only read. Then 'wubi-install --repair --root PARTITION' makes it start.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)

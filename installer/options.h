@@ -22,7 +22,8 @@ enum verb {
 	VERB_REMOVE = 1 << 8,
 	VERB_STATUS = 1 << 9,
 	VERB_GROW = 1 << 10,
-	VERB_ALL = (1 << 11) - 1,
+	VERB_EXPORT = 1 << 11,
+	VERB_ALL = (1 << 12) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
@@ -35,6 +36,7 @@ struct options {
 	const char *fs;
 	const char *label;
 	const char *device;
+	const char *to;
 	const char *force_state;
 	const char *progress_text;
 	enum progress_tty_mode progress;

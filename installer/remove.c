@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "image.h"
 #include "num.h"
 #include "output.h"
 #include "progress_tty.h"
 #include "signals.h"
 #include "verbs.h"
-
-/* poll() returns on a signal, which fgets() under SA_RESTART would not. */
-int verb_read_answer(const char *done, char *buf, size_t n, struct err *e)
-{
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-
-	while (poll(&in, 1, -1) < 0) {
-		if (errno != EINTR)
-			return err_errno(e, "read the answer");
-		if (signals_pending())
-			return err_set(e, -ECANCELED, "interrupted before anything was %s", done);
-	}
-	if (signals_pending() || !fgets(buf, (int)n, stdin))
-		return err_set(e, -ECANCELED, "interrupted before anything was %s", done);
-	buf[strcspn(buf, "\n")] = '\0';
-	return 0;
-}
 
 static int confirm(const struct options *o, const char *path, uint64_t bytes, struct err *e)
 {
@@ -36,7 +19,7 @@ static int confirm(const struct options *o, const char *path, uint64_t bytes, st
 	progout_print(stderr, "remove %s (%s) from '%s'? All data in it is lost.\n"
 		     "Type 'yes', or the path of the image, to remove it: ", path,
 		     num_format_bytes(bytes, size), o->base.operands[0]);
-	r = verb_read_answer("removed", answer, sizeof(answer), e);
+	r = ask_answer(answer, sizeof(answer), "interrupted before anything was removed", e);
 	if (r)
 		return r;
 	if (strcmp(answer, "yes") != 0 && strcmp(answer, path) != 0)

@@ -18,15 +18,10 @@ int verb_detach(const struct options *o);
 int verb_remove(const struct options *o);
 int verb_status(const struct options *o);
 int verb_grow(const struct options *o);
+int verb_export(const struct options *o);
 
 /* Does what o->base.verb says; takes care of the signals before. */
 int verbs_run(const struct options *o);
-
-/*
- * A line from the terminal, without its end. done: what was not done when a signal comes, or the input ends, as "removed".
- * -ECANCELED then.
- */
-int verb_read_answer(const char *done, char *buf, size_t n, struct err *e);
 
 /* The image that the options name: --image, else the default place for --name or "root", made in buf. */
 const char *verb_image_path(const struct options *o, char *buf);

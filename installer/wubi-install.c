@@ -199,6 +199,7 @@ int install_verbs_run(const struct install_options *o)
 		return fail(o, &e, NULL);
 	}
 	par.is_existing = o->remove || o->repair;
+	par.root = o->root;
 	if (o->remove)
 		return remove_system(o, &par);
 	return o->repair ? repair_system(o, &par) : install_system(o, &par);

@@ -12,6 +12,7 @@
 
 #define SECTOR_BYTES 512
 #define MARK "# wubi-tools boot menu 1\n"
+#define PARTITION_MARK "# of a system in a partition: "
 #define MBR_PARTUUID 11 /* "xxxxxxxx-nn", nn hexadecimal; of GPT it is a UUID */
 
 /* The ones in no title and no file's name of ours. In single quotes all else is as it stands. */
@@ -28,14 +29,15 @@ static const char head[] =
 	"\n"
 	"# GRUB 2.06's tpm would read the whole image into memory.\n"
 	"if rmmod tpm; then true; else clear; fi\n"
-	"\n"
+	"\n";
+
+static const char find_esp[] =
 	"set wubi_esp=\"$root\"\n"
 	"if [ ! -e ($wubi_esp)/" BOOTMENU_FOLDER "/grubx64.efi ]; then\n"
 	"\tregexp --set=1:wubi_esp '^\\(([^)]*)\\)' \"$cmdpath\"\n"
 	"fi\n"
 	"export wubi_esp\n"
-	"\n"
-	"set wubi_is_there=no\n";
+	"\n";
 
 static const char found[] =
 	"if [ \"$wubi_is_there\" = yes ]; then\n"
@@ -48,12 +50,14 @@ static const char found[] =
 	"\n"
 	"# Only reached when the image is not where it was, or has no menu that can be read.\n";
 
-static const char others[] =
+static const char image_menu[] =
 	"if [ \"$wubi_is_there\" = yes ]; then\n"
 	"\tmenuentry 'The menu in the image' {\n"
 	"\t\tconfigfile (wroot)/boot/grub/grub.cfg\n"
 	"\t}\n"
-	"fi\n"
+	"fi\n";
+
+static const char others[] =
 	"if [ -e ($wubi_esp)/" BOOTMENU_WINDOWS " ]; then\n"
 	"\tmenuentry 'Windows' {\n"
 	"\t\tchainloader ($wubi_esp)/" BOOTMENU_WINDOWS "\n"
@@ -271,17 +275,87 @@ int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e)
 	if (!f)
 		return err_set(e, -ENOMEM, "boot menu: out of memory");
 	(void)fputs(head, f); /* the stream remembers a failure */
+	(void)fputs(find_esp, f);
+	(void)fputs("set wubi_is_there=no\n", f);
 	put_search(f, m);
 	put_variables(f, m);
 	(void)fputs(found, f);
 	put_copies(f, m);
 	put_advice(f, m);
+	(void)fputs(image_menu, f);
 	(void)fputs(others, f);
 	code = ferror(f);
 	if (fclose(f) || code)
 		return err_set(e, -ENOMEM, "boot menu: out of memory");
 	*ret_text = TAKE(text);
 	return 0;
+}
+
+/* ---- a system that has moved out, into a partition ---- */
+
+/* A file system that is found can be read: no disk, no place, no loopback. */
+static void put_partition(FILE *f, const char *title, const char *uuid)
+{
+	(void)fputs(MARK PARTITION_MARK, f);
+	put_lower(f, uuid);
+	(void)fputs("\n#\n"
+		    "# Made by 'wubi-install --repair --root'. Do not edit: the menu that is shown is the system's own, made by\n"
+		    "# update-grub. If this system does not start: start a live system and run that again there.\n\n", f);
+	(void)fputs(find_esp, f);
+	(void)fputs("if search --no-floppy --fs-uuid --set=wubi_root ", f);
+	put_lower(f, uuid);
+	(void)fputs("; then\n"
+		    "\tset root=$wubi_root\n"
+		    "\tset prefix=($root)/boot/grub\n"
+		    "\texport root\n"
+		    "\texport prefix\n"
+		    "\tconfigfile $prefix/grub.cfg\n"
+		    "fi\n\n"
+		    "# Only reached when the partition is not there, or has no menu that can be read.\n"
+		    "set default=0\nset timeout=-1\n\n"
+		    "menuentry 'Cannot start: the partition of the system was not found (Enter: why)' {\n", f);
+	(void)fprintf(f, "\techo '%s cannot be started: no partition has the file system'\n\techo '", title);
+	put_lower(f, uuid);
+	(void)fputs(",'\n"
+		    "\techo 'or the boot menu in it cannot be read.'\n"
+		    "\techo\n"
+		    "\techo 'Is its disk connected? Else start a live system and run there, as root:'\n"
+		    "\techo\n"
+		    "\techo '    wubi-install --repair --root PARTITION'\n"
+		    "\techo\n"
+		    "\techo 'Esc goes back to the menu.'\n"
+		    "\tsleep --interruptible 86400\n"
+		    "}\n", f);
+	(void)fputs(others, f);
+}
+
+int bootmenu_format_partition(const char *title, const char *fs_uuid, char **ret_text, struct err *e)
+{
+	AUTO_FREE char *text = NULL;
+	size_t n = 0;
+	FILE *f;
+	int code = check_text("title", title, NO_QUOTED, e);
+
+	if (!code && !is_uuid_text(fs_uuid))
+		code = err_set(e, -EINVAL, "boot menu: '%s' should be the UUID of the file system", fs_uuid);
+	if (code)
+		return code;
+	f = open_memstream(&text, &n);
+	if (!f)
+		return err_set(e, -ENOMEM, "boot menu: out of memory");
+	put_partition(f, title, fs_uuid); /* the stream remembers a failure */
+	code = ferror(f);
+	if (fclose(f) || code)
+		return err_set(e, -ENOMEM, "boot menu: out of memory");
+	*ret_text = TAKE(text);
+	return 0;
+}
+
+bool bootmenu_is_partition(const char *text)
+{
+	const char *line = strchr(text, '\n');
+
+	return bootmenu_is_ours(text) && line && strncmp(line + 1, PARTITION_MARK, sizeof(PARTITION_MARK) - 1) == 0;
 }
 
 /* Of every version: a newer program's may be replaced, too. */

@@ -46,7 +46,16 @@ struct bootmenu {
  */
 int bootmenu_format(const struct bootmenu *m, char **ret_text, struct err *e);
 
-/* Did bootmenu_format() make it (by its first line)? What is not ours is not replaced. */
+/*
+ * The same place for a system that has moved out, into a partition with this file system: found by its UUID, it goes on with the
+ * menu in there. *ret_text: free(). -EINVAL, -ENOMEM as above.
+ */
+int bootmenu_format_partition(const char *title, const char *fs_uuid, char **ret_text, struct err *e);
+
+/* Is it one of ours for a system in a partition? */
+bool bootmenu_is_partition(const char *text);
+
+/* Is it one of ours, of either kind (by its first line)? What is not ours is not replaced. */
 bool bootmenu_is_ours(const char *text);
 
 /*

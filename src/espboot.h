@@ -11,6 +11,9 @@
  *	EFI/wubi/made               the folders that were made for all this, a line each, so that removal leaves what was there
  *	boot/grub/grub.cfg          bootmenu.h; one that is not ours is never replaced (refusal "foreign-menu")
  *
+ * A system that has moved out into a partition (partition_uuid) needs no copies there, nor a map of root: only loaders, the
+ * maps of the other images, and the menu.
+ *
  * Each file: written under another name, fsync, compared, rename, fsync of the folder; one that is right already is not
  * touched. New files first, in this order, then the menu that names them, then what no menu names is deleted, last the firmware's
  * entry. So a cut leaves the old menu with all it needs, or the new one. Copies of a new kernel that do not fit beside the old
@@ -46,6 +49,7 @@ struct espboot_params {
 	const char *esp_device;  /* its node; NULL: found by the mount */
 	const struct map *const *maps; /* all of the system, root's among them */
 	size_t map_count;
+	const char *partition_uuid; /* of the file system in a partition that the system has moved out to; NULL: in an image */
 	bool firmware;           /* keep the firmware's entry, too */
 	enum espboot_order order;
 	bool start_next;         /* BootNext is set to it */

@@ -215,16 +215,6 @@ static void note(struct choice *c, const char *old)
 			   free_text, otherwise);
 }
 
-static int esp_full(const struct choice *c, struct err *e)
-{
-	char needed[NUM_BYTES_TEXT], free_text[NUM_BYTES_TEXT];
-
-	return err_refuse(e, "esp-full", "the EFI system partition '%s' has no room for the boot loader: %s are needed and "
-			  "%s are free; remove from it what nothing needs", c->par->esp,
-			  num_format_bytes(c->plan->needed_bytes, needed),
-			  num_format_bytes(c->plan->free_bytes, free_text));
-}
-
 /* Of kernels that the system has no more: the next look has their room. */
 static uint64_t gone_bytes(const struct choice *c)
 {
@@ -264,7 +254,7 @@ static int take_rest(struct choice *c, struct err *e)
 	if (code < 0)
 		return code;
 	if (!code)
-		return esp_full(c, e);
+		return espboot_plan_full(c->par, c->plan, e);
 	(void)snprintf(c->plan->kernel, sizeof(c->plan->kernel), "%s", old);
 	if (old[0] || !c->kernel.version[0] || c->needed_bytes + ESPBOOT_RESERVE_BYTES > c->plan->free_bytes + gone_bytes(c))
 		note(c, old);

@@ -39,6 +39,15 @@ bool espboot_plan_fits(const struct espboot_plan *p, uint64_t cluster_bytes, uin
 	return !any || (peak <= p->free_bytes && used + reserve_bytes <= p->free_bytes);
 }
 
+int espboot_plan_full(const struct espboot_params *par, const struct espboot_plan *p, struct err *e)
+{
+	char needed[NUM_BYTES_TEXT], free_text[NUM_BYTES_TEXT];
+
+	return err_refuse(e, "esp-full", "the EFI system partition '%s' has no room for the boot loader: %s are needed and "
+			  "%s are free; remove from it what nothing needs", par->esp,
+			  num_format_bytes(p->needed_bytes, needed), num_format_bytes(p->free_bytes, free_text));
+}
+
 static int take_sizes(const char *path, const char *source, struct espboot_file *f, struct err *e)
 {
 	struct stat st;
@@ -125,6 +134,8 @@ static int check(const struct espboot_params *par, struct err *e)
 	if (!espboot_device_is_vfat(par->esp))
 		return err_refuse(e, "no-esp", "'%s' is not where an EFI system partition is mounted (there is no FAT file "
 				  "system): firmware would not find what is written there; mount the partition there", par->esp);
+	if (par->partition_uuid)
+		return check_menu(par->esp, e);
 	if (!root)
 		return err_set(e, -EINVAL, "no map is named 'root', so there is nothing to start");
 	if (!root->host.partuuid[0])
@@ -243,7 +254,9 @@ static int plan(const struct espboot_params *par, struct espboot_plan *p, struct
 		code = add_loaders(par, p, e);
 	if (!code)
 		code = add_maps(par, p, e);
-	if (!code)
+	if (!code && par->partition_uuid)
+		code = espboot_partition_add(par, p, e);
+	else if (!code)
 		code = espboot_copies_add(par, find_root(par), p, e);
 	if (!code)
 		code = espboot_surplus_remove(par, p, true, &p->has_surplus, e);

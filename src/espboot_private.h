@@ -63,6 +63,13 @@ void espboot_plan_cut(struct espboot_plan *p, size_t count); /* drops the files 
 bool espboot_plan_has_files(const struct espboot_plan *p);   /* work on them, that is */
 bool espboot_has_line(const char *text, const char *line);   /* text NULL: no */
 
+int espboot_plan_full(const struct espboot_params *par, const struct espboot_plan *p, struct err *e); /* refusal "esp-full" */
+
+/* ---- espboot_partition.c ---- */
+
+/* Adds the menu of a system in a partition. */
+int espboot_partition_add(const struct espboot_params *par, struct espboot_plan *p, struct err *e);
+
 /* ---- espboot_copies.c ---- */
 
 /* Adds the copies of a kernel that fit, and the menu. maps: root's. */

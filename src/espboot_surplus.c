@@ -40,10 +40,18 @@ static bool is_copy(const char *name)
 	       strcasecmp(name, strrchr(ESPBOOT_SMALL, '/') + 1) == 0;
 }
 
+/* The image that root has moved out of: its map would say that the menu is that one's. */
+static bool is_map_of_root(const char *name)
+{
+	return strcasecmp(name, "root.map") == 0;
+}
+
 /* The old menu may name what is there as long as the new one is not written. */
 static bool is_surplus(const struct espboot_params *par, const struct espboot_plan *p, const char *name)
 {
-	return is_temp(name) || (par->is_complete && is_copy(name) && !is_planned(p, name));
+	bool is_old = is_copy(name) || (par->partition_uuid && is_map_of_root(name));
+
+	return is_temp(name) || (par->is_complete && is_old && !is_planned(p, name));
 }
 
 /* p NULL: the menu's folder, where only a file of one name can be surplus. ret "": none. */

@@ -45,6 +45,7 @@ struct install_host {
 struct install_params {
 	struct conf_install conf;      /* options and configuration, merged and checked */
 	const char *const *disks;      /* NULL: all of the machine */
+	const char *root;              /* repair: a partition that a system was exported to (export.h); NULL: it is in an image */
 	bool is_existing;              /* remove, repair: without conf.volume, the only one that holds an image */
 	bool check_only;               /* --dry-run */
 };
@@ -133,6 +134,10 @@ struct install_repaired {
  * added (note "empty-home": not for a home without files), an initramfs with them for each kernel, what is on the EFI system
  * partition, the firmware's entry. conf: volume, esp, unmount, default. Refusals: "no-image"; "incomplete" (an interrupted
  * installation: run it again); those of image_map() and attach.
+ *
+ * par->root: for the copy of such a system in a partition. Its fstab and maps say so, an initramfs for each kernel, GRUB's menu,
+ * and what the EFI system partition starts is the partition from now on. conf: esp, unmount, default. Refusals: those of
+ * volumes_choose(); "not-exported"; "incomplete" (of an export); "mounted"; "other-system".
  */
 int install_repair(const struct install_params *par, const struct install_host *h, struct install_repaired *ret, struct err *e);
 

@@ -14,6 +14,7 @@
 #include "mapdev.h"
 #include "mapfile.h"
 #include "swapfmt.h"
+#include "textfile.h"
 
 /* ---- images ---- */
 
@@ -74,15 +75,27 @@ int install_state_of(const struct volumes_row *volume, const struct volumes_row 
 
 /* ---- the EFI system partition ---- */
 
+int install_esp_moved_out(bool *ret, struct err *e)
+{
+	AUTO_FREE char *text = NULL;
+	struct err why = ERR_INIT;
+	int code = textfile_read(INSTALL_ESP "/" BOOTMENU_FILE, &text, &why);
+
+	*ret = !code && bootmenu_is_partition(text);
+	return code == -EIO ? err_set(e, code, "%s", why.text) : 0; /* what cannot be a menu is none */
+}
+
 /* By the map of root there. One that cannot be trusted is nobody else's. */
 int install_esp_is_others(const struct volumes_row *volume, bool *ret, struct err *e)
 {
 	AUTO(map) struct map *m = NULL;
 	struct err why = ERR_INIT;
 	char serial[17];
-	int code = mapfile_read(INSTALL_ESP "/" BOOTMENU_FOLDER "/root.map", &m, &why);
+	int code = install_esp_moved_out(ret, e);
 
-	*ret = false;
+	if (code || *ret)
+		return code;
+	code = mapfile_read(INSTALL_ESP "/" BOOTMENU_FOLDER "/root.map", &m, &why);
 	if (code == -ENOENT || (code && err_is_refusal(&why)))
 		return 0;
 	if (code)

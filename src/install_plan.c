@@ -131,10 +131,10 @@ static int look_for_others(struct install_plan *p, struct err *e)
 
 	if (is_others)
 		report_add(&p->report, "other-system",
-			   "the EFI system partition '%s' starts a system in an image on another volume, which "
-			   "would not start any more: remove that one first ('wubi-install --remove --volume' with its "
-			   "volume), or use another disk's EFI system partition (--esp); if that volume is gone, delete the "
-			   "folder EFI/wubi there", p->esp->path);
+			   "the EFI system partition '%s' starts a system in an image on another volume, or in a partition, "
+			   "which would not start any more: remove that one first ('wubi-install --remove --volume' with its "
+			   "volume), or use another disk's EFI system partition (--esp); if that volume or partition is gone, "
+			   "delete the folder EFI/wubi and boot/grub/grub.cfg there", p->esp->path);
 	return code;
 }
 

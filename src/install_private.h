@@ -56,7 +56,10 @@ int install_state_of(const struct volumes_row *volume, const struct volumes_row 
 int install_label_of(const struct volumes_row *volume, enum install_image i, bool *ret_exists, char ret[EXT4FMT_LABEL_MAX + 1],
 		     struct err *e);
 
-/* INSTALL_ESP is mounted. Is what is there of ours another volume's? And how much is it? */
+/* INSTALL_ESP is mounted. Does it start a system in a partition, one that has moved out of its image? */
+int install_esp_moved_out(bool *ret, struct err *e);
+
+/* As above: is what is there of ours another volume's, or of a system in a partition? And how much is it? */
 int install_esp_is_others(const struct volumes_row *volume, bool *ret, struct err *e);
 uint64_t install_esp_own_bytes(void);
 
@@ -74,6 +77,10 @@ void install_mounts_clear(struct install_mounts *m); /* unmounts as well as it c
 /* "wubi-NAME" becomes the label of an image that is attached and not mounted. */
 int install_set_label(const struct install_mounts *m, enum install_image i, struct err *e);
 
+/* install_repair() with par->root; the work folder is open. */
+int install_repair_root(const struct install_params *par, const struct install_host *h, struct install_repaired *ret,
+			struct err *e);
+
 /* For a complete system that the firmware does not start: what is left to do. */
 int install_finish(const struct install_params *par, struct install_plan *p, const struct install_host *h, uint16_t *ret_number,
 		   struct err *e);
@@ -84,6 +91,10 @@ int install_finish(const struct install_params *par, struct install_plan *p, con
  */
 int install_boot_entry(const struct volumes_row *volume, const struct volumes_row *esp, struct install_mounts *m,
 		       const struct espboot_params *how, struct report *notes, uint16_t *ret_number, struct err *e);
+
+/* What is planned for the EFI system partition is done: files, menu, entry. notes: of the plan. */
+int install_make_entry(const struct volumes_row *esp, const struct espboot_params *par, struct report *notes,
+		       uint16_t *ret_number, struct err *e);
 
 /* Has the firmware an entry that starts ours from there? Without UEFI: no. ret_number: NULL, or set where there is one. */
 int install_entry_of(const struct volumes_row *esp, bool *ret_exists, uint16_t *ret_number, struct err *e);

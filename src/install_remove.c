@@ -6,6 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The images of home and swap may be in use by what has moved out of root's. */
+static int check_moved(const struct volumes_row *esp, struct err *e)
+{
+	bool has_moved = false;
+	int code = install_esp_moved_out(&has_moved, e);
+
+	if (code || !has_moved || (access(INSTALL_ESP "/" BOOTMENU_FOLDER "/home.map", F_OK) != 0 &&
+				   access(INSTALL_ESP "/" BOOTMENU_FOLDER "/swap.map", F_OK) != 0))
+		return code;
+	return err_refuse(e, "other-system",
+			  "the system that '%s' starts has moved out into a partition, and its home or swap is still in an image "
+			  "on the Windows volume: remove the image of root alone ('wubi-disk remove VOLUME --image "
+			  INSTALL_ROOT_IMAGE "')", esp->path);
+}
 
 static int remove_boot(const struct install_params *par, const struct volumes_row *volume, const struct volumes_row *esp,
 		       struct install_removed *ret, struct err *e)
@@ -13,6 +29,8 @@ static int remove_boot(const struct install_params *par, const struct volumes_ro
 	bool ours = false, is_others = false;
 	int code = install_esp_mount(esp, !par->check_only, e), last;
 
+	if (!code)
+		code = check_moved(esp, e);
 	if (!code)
 		code = install_esp_is_others(volume, &is_others, e);
 	ours = !code && !is_others;

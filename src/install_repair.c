@@ -149,12 +149,14 @@ static int make_bootable(struct repair *r, struct err *e)
 
 static int mount_all(struct repair *r, struct err *e)
 {
-	bool is_others = false;
+	bool is_others = false, has_moved = false;
 	int code = install_mount(r->volume, &r->mounts, false, e);
 
 	if (!code)
 		code = install_esp_mount(r->esp, true, e);
 	if (!code)
+		code = install_esp_moved_out(&has_moved, e);
+	if (!code && !has_moved) /* else it is the way back into the image */
 		code = install_esp_is_others(r->volume, &is_others, e);
 	if (!code && is_others)
 		code = err_refuse(e, "other-system",
@@ -227,7 +229,7 @@ int install_repair(const struct install_params *par, const struct install_host *
 
 	*ret = (struct install_repaired){ .number = 0 };
 	if (!code)
-		code = check_and_repair(par, h, ret, e);
+		code = par->root ? install_repair_root(par, h, ret, e) : check_and_repair(par, h, ret, e);
 	if (fd >= 0)
 		install_work_close(fd);
 	return code;

@@ -321,6 +321,14 @@ static int make_entry(const struct espboot_params *par, struct report *notes, st
 	return code;
 }
 
+int install_make_entry(const struct volumes_row *esp, const struct espboot_params *par, struct report *notes,
+		       uint16_t *ret_number, struct err *e)
+{
+	int code = make_entry(par, notes, e);
+
+	return code ? code : find_number(esp, ret_number, e);
+}
+
 int install_boot_entry(const struct volumes_row *volume, const struct volumes_row *esp, struct install_mounts *m,
 		       const struct espboot_params *how, struct report *notes, uint16_t *ret_number, struct err *e)
 {
@@ -335,9 +343,7 @@ int install_boot_entry(const struct volumes_row *volume, const struct volumes_ro
 	par.firmware = true;
 	par.is_complete = true;
 	if (!code)
-		code = make_entry(&par, notes, e);
-	if (!code)
-		code = find_number(esp, ret_number, e);
+		code = install_make_entry(esp, &par, notes, ret_number, e);
 	r = unmount_all(m, &why);
 	return also(code, r, &why, e);
 }

@@ -52,6 +52,14 @@ void target_end_programs(const char *root);
 /* Runs a program of the target in it; its output goes to standard error. arguments[0] is looked for in the target's PATH. */
 int target_run(struct target *t, const char *const *arguments, struct err *e);
 
+/*
+ * For a system that was copied out of its image into a partition, with an ext4 of this UUID. Is the one below tree, mounted there
+ * and not entered, such a one, moved out already or not? Reads only. Then, in a target: root by the UUID in fstab, GRUB's
+ * settings, and no map of root; the maps of home and swap stay. target_kernels() has to come after it.
+ */
+int target_moved_look(const char *tree, const char *fs_uuid, bool *ret_is_ours, struct err *e);
+int target_move_out(struct target *t, const char *fs_uuid, struct err *e);
+
 /* The steps, in this order. */
 int target_packages(struct target *t, const struct debpool *debs, struct err *e); /* dpkg, all at once, without a network */
 

@@ -39,6 +39,7 @@ static int check_image(const struct target *t, const char *image, const char *ve
 	AUTO_FREE struct initrdcheck_result *r = calloc(1, sizeof(*r));
 	AUTO_FREE struct looked_at *at = calloc(1, sizeof(*at));
 	struct initrdcheck_params p = { .kernel = version };
+	struct initrdneed need;
 	int code;
 
 	if (!r || !at)
@@ -51,6 +52,9 @@ static int check_image(const struct target *t, const char *image, const char *ve
 	p.programs = at->programs;
 	/* not the running system's command line: that is the medium's */
 	p.system = (struct initrdneed_system){ at->maps, t->root, at->fstab, { at->cmdline, NULL } };
+	code = initrdneed_look(&p.system, &need, e);
+	if (code || !need.needed) /* it has moved out, and nothing of it is in an image any more */
+		return code;
 	code = initrdcheck_run(&p, r, e);
 	if (code || !r->findings.count)
 		return code;

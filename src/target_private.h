@@ -69,6 +69,9 @@ char *target_text_end(FILE *f, char **text);
 char *target_fstab_text(const struct target_settings *s);
 bool target_fstab_has(const char *text, const struct map *m);      /* a line for it, or for its place */
 char *target_fstab_text_with(const char *old, const struct map *m); /* with a line for it at the end */
+
+/* With root's line by this UUID, or with one more. *ret_source: what root was on, free(); NULL: it had no line. */
+char *target_fstab_moved_text(const char *old, const char *fs_uuid, char **ret_source);
 char *target_hosts_text(const char *old, const char *hostname);
 char *target_adjtime_text(const char *old, bool utc);
 

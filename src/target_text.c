@@ -118,6 +118,51 @@ char *target_fstab_text_with(const char *old, const struct map *m)
 	return target_text_end(f, &text);
 }
 
+/* The n-th field of a line of fstab, from 0. False: it has none, or is a comment. */
+static bool fstab_field(const char *line, size_t n, unsigned number, const char **ret, size_t *ret_n)
+{
+	size_t at = strspn(line, " \t"), length;
+
+	for (unsigned i = 0; at < n && line[at] != '#'; i++) {
+		length = strcspn(line + at, " \t\n");
+		if (i == number) {
+			*ret = line + at;
+			*ret_n = length;
+			return true;
+		}
+		at += length;
+		at += strspn(line + at, " \t");
+	}
+	return false;
+}
+
+char *target_fstab_moved_text(const char *old, const char *fs_uuid, char **ret_source)
+{
+	const char *at = old, *line, *source, *folder;
+	char *text = NULL;
+	size_t size, n, source_n, folder_n;
+	FILE *f = open_memstream(&text, &size);
+
+	*ret_source = NULL;
+	if (!f)
+		return NULL;
+	while (next_line(&at, &line, &n)) {
+		bool is_root = fstab_field(line, n, 0, &source, &source_n) && fstab_field(line, n, 1, &folder, &folder_n) &&
+			       folder_n == 1 && *folder == '/';
+
+		if (!is_root) {
+			(void)fprintf(f, "%.*s\n", (int)n, line);
+			continue;
+		}
+		free(*ret_source); /* the last one counts, as for mount(8) */
+		*ret_source = strndup(source, source_n);
+		(void)fprintf(f, "UUID=%s%.*s\n", fs_uuid, (int)(n - (size_t)(source + source_n - line)), source + source_n);
+	}
+	if (!*ret_source)
+		(void)fprintf(f, "UUID=%s / ext4 defaults,errors=remount-ro 0 1\n", fs_uuid);
+	return target_text_end(f, &text);
+}
+
 static bool line_begins(const char *line, size_t n, const char *word)
 {
 	size_t length = strlen(word);

@@ -39,3 +39,12 @@ check() { # FILE
 	grep -q bootmgfw.efi "$T/system"
 	grep -q 'kernel copy' "$T/system"
 }
+
+@test "boot menu: GRUB's parser takes that of a system in a partition" {
+	requires grub-script-check
+	"$BUILD/tests/cli/bootmenu_driver" partition 'Debian GNU/Linux 12 (bookworm) $x "y"' AAAAAAAA-2222-3333-4444-555555555555 >"$T/partition"
+	check "$T/partition"
+	grep -qx 'if search --no-floppy --fs-uuid --set=wubi_root aaaaaaaa-2222-3333-4444-555555555555; then' "$T/partition"
+	grep -q bootmgfw.efi "$T/partition"
+	! grep -q wroot "$T/partition" || fail "a loopback"
+}

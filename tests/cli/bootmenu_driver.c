@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints the boot menu: bootmenu_driver TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]; "system": the entries. */
+/*
+ * Prints the boot menu: bootmenu_driver TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]; "system": the entries;
+ * "partition" TITLE FSUUID: that of a system in a partition.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "system") == 0)
 		return fputs(bootmenu_system_entries(), stdout) < 0;
+	if (argc == 4 && strcmp(argv[1], "partition") == 0)
+		return bootmenu_format_partition(argv[2], argv[3], &text, NULL) || fputs(text, stdout) < 0;
 	if (argc < 6 || argc > 6 + BOOTMENU_COPIES_MAX || parse_ranges(argv[5], &extents)) {
 		(void)fprintf(stderr, "bootmenu_driver: TITLE PARTUUID FSUUID CMDLINE START+LENGTH[,...] [VERSION...]\n");
 		return 2;

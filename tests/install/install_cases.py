@@ -14,6 +14,7 @@ from kept import installed_pc  # noqa: E402
 from machine import Cd  # noqa: E402
 from vm import Disk  # noqa: E402
 import cut_cases  # noqa: E402,F401 registers them
+import export_cases  # noqa: E402,F401 registers them
 import upgrade_cases  # noqa: E402,F401 registers them
 
 ALL = 'check_everything match\ncheck_installed\nboot_is_right\n'

@@ -217,6 +217,27 @@ static void test_windows(void **state)
 	assert_text_has(text, "fwsetup");
 }
 
+static void test_a_system_in_a_partition(void **state)
+{
+	struct err e = ERR_INIT;
+	AUTO_FREE char *text = NULL, *image = format(*state);
+	char *none = NULL;
+
+	assert_int_equal(bootmenu_format_partition("Bob's", FS, &none, &e), -EINVAL);
+	assert_int_equal(bootmenu_format_partition("Debian", "x; reboot", &none, &e), -EINVAL);
+	assert_int_equal(bootmenu_format_partition("Debian", "", &none, &e), -EINVAL);
+	assert_null(none);
+	assert_int_equal(bootmenu_format_partition("Debian", "AAAAAAAA-2222-3333-4444-555555555555", &text, NULL), 0);
+	assert_true(bootmenu_is_ours(text));
+	assert_true(bootmenu_is_partition(text));
+	assert_false(bootmenu_is_partition(image));
+	assert_false(bootmenu_is_partition("# wubi-tools boot menu 1"));
+	assert_text_has(text, "if search --no-floppy --fs-uuid --set=wubi_root " FS "; then\n\tset root=$wubi_root\n");
+	assert_text_has(text, "chainloader ($wubi_esp)/" BOOTMENU_WINDOWS);
+	assert_text_has(text, "wubi-install --repair --root PARTITION'\n");
+	assert_null(strstr(text, "wroot"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_menu_in_the_image_has_the_newest_copy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_advice_without_copies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_system_in_a_partition, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("bootmenu", tests, NULL, NULL);

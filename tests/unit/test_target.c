@@ -142,6 +142,26 @@ static void test_images_added_to_fstab(void **state)
 	assert_text(target_fstab_text_with("/x /y", &swap), "/x /y\n/dev/mapper/wubi-swap none swap sw,nofail 0 0\n");
 }
 
+/* Root's line alone, whatever it had been on, and the options that it has. */
+static void test_fstab_of_what_has_moved_out(void **state)
+{
+	char *source = NULL;
+
+	(void)state;
+	assert_text(target_fstab_moved_text("# / is root\n/dev/mapper/wubi-root / ext4 defaults,errors=remount-ro 0 1\n"
+					    "/dev/mapper/wubi-home /home ext4 defaults,nofail 0 2\n", "aa-1", &source),
+		    "# / is root\nUUID=aa-1 / ext4 defaults,errors=remount-ro 0 1\n"
+		    "/dev/mapper/wubi-home /home ext4 defaults,nofail 0 2\n");
+	assert_text(source, "/dev/mapper/wubi-root");
+	assert_text(target_fstab_moved_text("  LABEL=x\t/\text4 noatime", "aa-1", &source), "UUID=aa-1\t/\text4 noatime\n");
+	assert_text(source, "LABEL=x");
+	assert_text(target_fstab_moved_text("tmpfs /tmp tmpfs\nshort\n\n", "aa-1", &source),
+		    "tmpfs /tmp tmpfs\nshort\n\nUUID=aa-1 / ext4 defaults,errors=remount-ro 0 1\n");
+	assert_null(source);
+	assert_text(target_fstab_moved_text("", "aa-1", &source), "UUID=aa-1 / ext4 defaults,errors=remount-ro 0 1\n");
+	assert_null(source);
+}
+
 static void test_hosts(void **state)
 {
 	(void)state;
@@ -320,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_no_such_program),
 		cmocka_unit_test(test_fstab),
 		cmocka_unit_test(test_images_added_to_fstab),
+		cmocka_unit_test(test_fstab_of_what_has_moved_out),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_variables),

@@ -113,6 +113,9 @@ fi
 rm $system/etc/wubi/maps/root.map
 check_status 'without a map' 0 inside grub-mkconfig -o /boot/grub/grub.cfg
 check_equal 'without a map: no entry of ours' 0 "$(grep -c "menuentry 'Windows'" $system/boot/grub/grub.cfg)"
+echo 'export WUBI_MOVED_OUT=true' >>$system/etc/default/grub.d/wubi-boot.cfg
+check_status 'moved out of the image' 0 inside grub-mkconfig -o /boot/grub/grub.cfg
+check_equal 'moved out of the image: Windows has its entry' 1 "$(grep -c "menuentry 'Windows'" $system/boot/grub/grub.cfg)"
 take_down
 check 'detach' "$disk" detach root
 check_equal 'not a byte outside the image changed' "$before" "$(outside)"

@@ -71,7 +71,8 @@ make_packages() {
 	head -c 800K /dev/urandom >shim/usr/lib/shim/mmx64.efi.signed
 	head -c 2M /dev/urandom >signed/usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed
 	printf '%s\n' '#!/bin/sh' 'set -e; . /etc/default/grub.d/wubi-boot.cfg; cd /boot; ls initrd.img-* >/dev/null' \
-		'echo "linux $(ls /boot/vmlinuz-* | tail -n 1) root=$GRUB_DEVICE ro quiet" >/boot/grub/grub.cfg' >common/usr/sbin/update-grub
+		'root=${GRUB_DEVICE:-UUID=$(blkid -p -o value -s UUID "$(findmnt -n -o SOURCE /)")}' \
+		'echo "linux $(ls /boot/vmlinuz-* | tail -n 1) root=$root ro quiet" >/boot/grub/grub.cfg' >common/usr/sbin/update-grub
 	chmod 755 common/usr/sbin/update-grub
 	deb shim-signed shim grub2-common
 	deb grub-efi-amd64-signed signed
