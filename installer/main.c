@@ -35,6 +35,8 @@ static int run_verb(const struct options *o)
 		return verb_detach(o);
 	case VERB_REMOVE:
 		return verb_remove(o);
+	case VERB_RESCUE:
+		return verb_rescue(o);
 	case VERB_NONE:
 	case VERB_ALL:
 		break;
@@ -48,7 +50,7 @@ static int run_verb(const struct options *o)
  */
 static bool tells_change(const struct options *o)
 {
-	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE)))
+	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_RESCUE)))
 		return false;
 	if (o->base.json)
 		return true;

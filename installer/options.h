@@ -20,7 +20,8 @@ enum verb {
 	VERB_ATTACH = 1 << 6,
 	VERB_DETACH = 1 << 7,
 	VERB_REMOVE = 1 << 8,
-	VERB_ALL = (1 << 9) - 1,
+	VERB_RESCUE = 1 << 9,
+	VERB_ALL = (1 << 10) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
@@ -42,6 +43,8 @@ struct options {
 	bool zero;
 	bool readonly;
 	bool yes;
+	bool report;
+	bool in_place;
 };
 
 /* wubi-disk: the rows, and verbs_run() as the work. */

@@ -14,6 +14,7 @@ int verb_table(const struct options *o);
 int verb_attach(const struct options *o);
 int verb_detach(const struct options *o);
 int verb_remove(const struct options *o);
+int verb_rescue(const struct options *o);
 
 /* Does what o->base.verb says; takes care of the signals before. */
 int verbs_run(const struct options *o);

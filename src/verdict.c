@@ -59,10 +59,10 @@ static void say_old_clusters(const struct map *m, const struct verdict_facts *f,
 	reason(r, "of the %llu clusters that the map names, %llu are free and %llu belong to some file now",
 	       (unsigned long long)all, (unsigned long long)free_now, (unsigned long long)(all - free_now));
 	if (f->canary_known && f->canary_ok)
-		reason(r, "the file system's superblocks are still there: write nothing to this volume, and rescue the data "
-		       "through a read-only device made of the map (wubi-disk table)");
+		reason(r, "the file system's superblocks are still there: write nothing to this volume, and get the data back "
+		       "from a live system: wubi-disk rescue tells how much of it is left, and copies it out");
 	else
-		reason(r, "write nothing to this volume before the old clusters were read out with the map");
+		reason(r, "write nothing to this volume before the old clusters were read out with the map (wubi-disk rescue)");
 }
 
 /* The record is the map's, but can it hold an image at all? Returns false with a reason if not. */
