@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "num.h"
@@ -15,8 +16,9 @@
 #define PIECE_BYTES NUM_MIB
 #define RETRY_BYTES 4096u
 #define HOLE_BYTES 4096u            /* what is looked at for zeros: a block of most file systems */
-#define START_BYTES (8 * NUM_MIB)   /* writing back is started early, so that a flush has little left to wait for */
-#define FLUSH_BYTES (64 * NUM_MIB)
+#define WINDOW_FIRST (16 * NUM_MIB) /* between two flushes: about a second, so that progress moves and a signal is seen */
+#define WINDOW_MIN (8 * NUM_MIB)
+#define WINDOW_MAX (256 * NUM_MIB)  /* a flush waits for all that is under way: few of them */
 
 struct copy {
 	const struct blkio *from;
@@ -24,7 +26,8 @@ struct copy {
 	struct salvage_result *result;
 	size_t capacity;        /* of result->bad */
 	uint64_t read_bytes;    /* that were not bad */
-	uint64_t started, flushed;
+	uint64_t flushed, window;
+	int64_t flushed_ms;     /* when */
 	uint8_t *buf;
 };
 
@@ -44,7 +47,7 @@ static int add_bad(struct copy *c, uint64_t offset, uint64_t n, struct err *e)
 		last->length_bytes += n;
 		return 0;
 	}
-	if (r->bad_count == c->capacity) {
+	if (!r->bad || r->bad_count == c->capacity) {
 		size_t more = c->capacity ? 2 * c->capacity : 64;
 		void *bigger = reallocarray(r->bad, more, sizeof(*r->bad));
 
@@ -127,18 +130,29 @@ static int put_sparse(const struct salvage *s, const uint8_t *p, size_t n, uint6
 	return code ? code : put(s, p + from, n - from, offset + from, e);
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts); /* without a clock the window grows */
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 static int flush(struct copy *c, uint64_t done, bool last, struct err *e)
 {
-	if (done - c->started >= START_BYTES) {
-		/* a hint: what it meets the flush tells, too */
-		(void)sync_file_range(c->s->fd, (off_t)c->started, (off_t)(done - c->started), SYNC_FILE_RANGE_WRITE);
-		c->started = done;
-	}
-	if (!last && done - c->flushed < FLUSH_BYTES)
+	int64_t took_ms;
+
+	if (!last && done - c->flushed < c->window)
 		return 0;
 	if (fdatasync(c->s->fd)) /* never repeated: a second one after EIO reports success although the pages are lost */
 		return err_errno(e, "'%s': flush", c->s->path);
+	took_ms = now_ms() - c->flushed_ms;
+	c->flushed_ms += took_ms;
 	c->flushed = done;
+	if (took_ms < 500 && c->window < WINDOW_MAX)
+		c->window *= 2;
+	else if (took_ms > 2000 && c->window > WINDOW_MIN)
+		c->window /= 2;
 	return 0;
 }
 
@@ -167,7 +181,7 @@ static int copy_all(struct copy *c, const struct progress *p, struct err *e)
 int salvage_copy(const struct blkio *from, struct salvage *s, const struct progress *p, struct salvage_result *ret,
 		 struct err *e)
 {
-	struct copy c = { .from = from, .s = s, .result = ret };
+	struct copy c = { .from = from, .s = s, .result = ret, .window = WINDOW_FIRST, .flushed_ms = now_ms() };
 	int code;
 
 	c.buf = malloc(PIECE_BYTES);
