@@ -189,11 +189,14 @@ static enum verdict decide_settled(const struct map *m, const struct verdict_fac
 	}
 	if (f->record_in_use)
 		return decide_in_use(m, f, r);
-	if (f->path_taken)
-		reason(r, "another file is at '%s' now%s", m->image,
-		       f->path_same_fs ? ": a copy with the same file system; take it over with wubi-disk map" : "");
-	else
+	if (f->path_taken && f->path_same_fs) {
+		reason(r, "another file is at '%.150s' now, with the same file system: a copy that was put back", m->image);
+		reason(r, "to take it over, from a live system: wubi-disk map VOLUME --image '%.150s'", m->image);
+	} else if (f->path_taken) {
+		reason(r, "another file is at '%s' now", m->image);
+	} else {
 		reason(r, "there is no file '%s', and its MFT record is not in use or another file's", m->image);
+	}
 	if (!f->path_same_fs)
 		say_old_clusters(m, f, r);
 	return f->path_taken ? VERDICT_REPLACED : VERDICT_MISSING;
