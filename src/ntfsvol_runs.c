@@ -97,6 +97,8 @@ int ntfsvol_all_runs(struct ntfsvol *v, ntfsvol_runs_fn *fn, void *ctx, const st
 
 	if (!buf)
 		return err_set(e, -ENOMEM, "read $MFT: out of memory");
+	if (end > v->info.total_bytes / size) /* holes in a hostile $MFT would keep us here for years */
+		return err_set(e, -EIO, "$MFT claims to be larger than the volume: run chkdsk /f in Windows");
 	for (uint64_t at = 0; !code && at < end;) {
 		uint64_t n = end - at < step ? end - at : step;
 
