@@ -117,14 +117,15 @@ static int name_owners(struct session *s, const struct reuse *reuse, struct imag
 	return code;
 }
 
-/* The record is still the map's: what it has is its own, whatever became of the rest. */
+/* The record is still the map's: what it has is its own, whatever became of the rest. A damaged one has nothing for certain. */
 static int own_record(struct session *s, const struct map *m, uint64_t *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
-	int code = ntfsvol_read_file(s->v, m->mft_record, &file, e);
+	struct err why = ERR_INIT;
+	int code = ntfsvol_read_file(s->v, m->mft_record, &file, &why);
 
 	*ret = !code && file.in_use && file.ref.sequence == m->mft_sequence ? m->mft_record : REUSE_NO_RECORD;
-	return code;
+	return code == -ENOMEM ? err_set(e, code, "%s", why.text) : ntfsvol_io_error(s->v, e);
 }
 
 static int look_at_clusters(struct session *s, const struct map *m, const struct progress *p, struct image_rescue *r,
@@ -162,11 +163,18 @@ static int look_at_clusters(struct session *s, const struct map *m, const struct
 static int look_at_verdict(struct session *s, const struct map *m, struct image_rescue *r, struct err *e)
 {
 	__attribute__((cleanup(auto_verify_result))) struct verify_result seen = { 0 };
-	int code = verify_volume(s->io, s->device.partuuid, m, &seen, e);
+	struct err why = ERR_INIT;
+	int code = verify_volume(s->io, s->device.partuuid, m, &seen, &why);
 
 	if (!code)
 		r->verdict = seen.verdict;
-	return code;
+	if (code == -ENOMEM)
+		return err_set(e, code, "%s", why.text);
+	if (code) {
+		r->verdict.reason_count = 1;
+		(void)snprintf(r->verdict.reasons[0], VERDICT_REASON_TEXT, "%.255s", why.text);
+	}
+	return 0;
 }
 
 /* At the old place, whatever the file has now. */
@@ -201,8 +209,8 @@ int image_rescue_look(struct session *s, const struct map *m, const struct progr
 			       s->report.count ? s->report.items[0].text : "its NTFS cannot be read");
 	if (s->v && look_at_clusters(s, m, p, ret, &why))
 		code = or_unknown(ret, &why, e);
-	if (!code && s->v && look_at_verdict(s, m, ret, &why))
-		code = or_unknown(ret, &why, e);
+	if (!code && s->v)
+		code = look_at_verdict(s, m, ret, e);
 	if (!ret->known)
 		picture_init(&ret->picture, s->io->size_bytes);
 	picture_add_image(&ret->picture, &m->extents);

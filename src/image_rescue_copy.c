@@ -3,7 +3,9 @@
 #include "image_rescue_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mapdev.h"
@@ -85,18 +87,18 @@ static int copy_out(struct session *s, const struct image_rescue_params *par, co
 	if (!code)
 		code = salvage_publish(out, &r->copy, &why);
 	if (code)
-		return err_set(e, code, "%s; no copy was made", why.text);
+		return err_set(e, code, "%s; %s", why.text, salvage_is_device(out) ? "what is on the device now is no whole copy"
+										    : "no copy was made");
 	r->copied = true;
 	return 0;
 }
 
-int image_rescue(const struct image_rescue_params *par, const struct progress *p, struct image_rescue *ret, struct err *e)
+static int rescue(const struct image_rescue_params *par, const struct progress *p, struct image_rescue *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_session))) struct session s = { 0 };
 	struct report users = { .count = 0 };
 	int code = 0;
 
-	*ret = (struct image_rescue){ .reason = "" };
 	if (par->output)
 		code = check_output(par, e);
 	if (!code)
@@ -114,4 +116,15 @@ int image_rescue(const struct image_rescue_params *par, const struct progress *p
 	if (!code)
 		image_rescue_judge(ret);
 	return code;
+}
+
+int image_rescue(const struct image_rescue_params *par, const struct progress *p, struct image_rescue *ret, struct err *e)
+{
+	struct image_rescue_params own = *par;
+	char real[PATH_MAX];
+
+	*ret = (struct image_rescue){ .reason = "" };
+	if (par->output && realpath(par->output, real))
+		own.output = real; /* what a symbolic link leads to is replaced, and not the link */
+	return rescue(&own, p, ret, e);
 }

@@ -219,6 +219,11 @@ int salvage_publish(struct salvage *s, const struct salvage_result *r, struct er
 	return sync_folder(s->path, e);
 }
 
+bool salvage_is_device(const struct salvage *s)
+{
+	return s->is_block;
+}
+
 void salvage_drop(struct salvage *s)
 {
 	if (!s)

@@ -56,6 +56,9 @@ int salvage_copy(const struct blkio *from, struct salvage *s, const struct progr
  */
 int salvage_publish(struct salvage *s, const struct salvage_result *r, struct err *e);
 
+/* Is the output a block device? Then there was nothing to take back. */
+bool salvage_is_device(const struct salvage *s);
+
 /* Closes. A file that was not published is removed. NULL is fine. */
 void salvage_drop(struct salvage *s);
 DEFINE_AUTO(salvage, struct salvage *, salvage_drop);

@@ -345,6 +345,31 @@ nothing_left() { eq "$(find "$T" -name 'out.img*')" '' 'left behind'; }
 	has "$err" 'none'
 }
 
+@test "what a symbolic link leads to is replaced; a damaged record of the image is told, and the copy made" {
+	made
+	fx emptied "$V" "$IMG"
+	mkdir "$T/other"
+	echo old >"$T/other/file"
+	ln -s other/file "$T/out.img"
+	rescue '' --output "$T/out.img" --yes
+	[ -L "$T/out.img" ] || fail "the link is gone"
+	cmp "$T/other/file" "$T/before.img"
+	record=$(field record "$V")
+	"$PY" - "$TESTS_DIR/fixtures" "$V" "$record" <<-'EOP'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import ntfsfx
+		v = ntfsfx.vol(sys.argv[2], False)
+		lcn = v.stream_runs(0, 0x80)[0][1]
+		with open(sys.argv[2], 'r+b') as f:
+		    f.seek(lcn * v.cluster + int(sys.argv[3]) * v.rec_size)
+		    f.write(b'BAAD')
+	EOP
+	rescue unknown --output "$T/out2.img"
+	cmp "$T/out2.img" "$T/before.img"
+	eq "$(json '[.free_bytes, .damaged_records, .verdict] | map(tostring) | join(" ")')" '16777216 1 unknown'
+}
+
 @test "--report and --dry-run make no copy, and find what would be refused" {
 	made
 	fx emptied "$V" "$IMG"
