@@ -27,10 +27,13 @@ static void complain(struct ext4fmt_health *h, const char *fmt, ...)
 	va_end(args);
 }
 
-static void complain_code(struct ext4fmt_health *h, const char *what, errcode_t rc)
+/* That there is no memory is no word about the file system. */
+static void complain_code(struct ext4io *x, struct ext4fmt_health *h, const char *what, errcode_t rc)
 {
 	errcode_t present = add_error_table(&et_ext2_error_table);
 
+	if (rc == EXT2_ET_NO_MEMORY || rc == ENOMEM)
+		x->code = err_set(&x->first, -ENOMEM, "'%s': look at its %s: out of memory", x->io->name, what);
 	complain(h, "%s: %s", what, error_message(rc));
 	if (!present)
 		(void)remove_error_table(&et_ext2_error_table); /* fails only if it is not there */
@@ -43,7 +46,7 @@ static ext2_filsys open_any(struct ext4io *x, struct ext4fmt_health *h)
 	errcode_t first = ext2fs_open(x->io->name, FLAGS, 0, 0, ext4io_expose(x), &fs);
 
 	if (first)
-		complain_code(h, "superblock", first);
+		complain_code(x, h, "superblock", first);
 	for (unsigned block = 4096; first && !fs && !x->code && block >= 1024; block /= 2) {
 		unsigned at = 8 * block + (block == 1024);
 
@@ -80,21 +83,21 @@ static void check_groups(ext2_filsys fs, struct ext4fmt_health *h)
 			 (unsigned long long)ext2fs_free_blocks_count(fs->super), (unsigned long long)free_blocks);
 }
 
-static void check_contents(ext2_filsys fs, struct ext4fmt_health *h)
+static void check_contents(struct ext4io *x, ext2_filsys fs, struct ext4fmt_health *h)
 {
 	struct ext2_inode root;
 	errcode_t rc = ext2fs_check_desc(fs);
 
 	if (rc)
-		complain_code(h, "group descriptors", rc);
+		complain_code(x, h, "group descriptors", rc);
 	else
 		check_groups(fs, h);
 	rc = ext2fs_read_bitmaps(fs);
 	if (rc)
-		complain_code(h, "bitmaps", rc);
+		complain_code(x, h, "bitmaps", rc);
 	rc = ext2fs_read_inode(fs, EXT2_ROOT_INO, &root);
 	if (rc)
-		complain_code(h, "root folder", rc);
+		complain_code(x, h, "root folder", rc);
 	else if (!LINUX_S_ISDIR(root.i_mode))
 		complain(h, "root folder: its inode is no folder");
 }
@@ -121,7 +124,7 @@ int ext4fmt_inspect(const struct blkio *io, struct ext4fmt_health *ret, struct e
 		h.journal = ext2fs_has_feature_journal_needs_recovery(fs->super);
 		h.inodes = fs->super->s_inodes_count;
 		h.used_inodes = h.inodes - fs->super->s_free_inodes_count;
-		check_contents(fs, &h);
+		check_contents(&x, fs, &h);
 		ext2fs_free(fs); /* writes nothing */
 	}
 	(void)reset_com_err_hook();

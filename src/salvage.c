@@ -180,25 +180,24 @@ static int write_bad_list(const char *path, const struct salvage_result *r, stru
 	return failed ? -EIO : 0;
 }
 
-static int sync_folder(const char *path, struct err *e)
+/* Opened before the rename, behind which nothing may fail for want of memory. */
+static int open_folder(const char *path, int *ret_fd, struct err *e)
 {
 	AUTO_FREE char *folder = strdup(path);
 	char *slash = folder ? strrchr(folder, '/') : NULL;
-	AUTO_FD int fd = -1;
 
 	if (!folder)
 		return err_set(e, -ENOMEM, "'%s': out of memory", path);
 	if (slash)
 		slash[slash == folder] = '\0';
-	fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		return err_errno(e, "'%s': flush its folder", path);
-	return 0;
+	*ret_fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd < 0 ? err_errno(e, "'%s': open its folder", path) : 0;
 }
 
 int salvage_publish(struct salvage *s, const struct salvage_result *r, struct err *e)
 {
 	AUTO_FREE char *list = with_suffix(s->path, ".bad");
+	AUTO_FD int folder = -1;
 	int code = 0;
 
 	if (fsync(s->fd))
@@ -211,12 +210,14 @@ int salvage_publish(struct salvage *s, const struct salvage_result *r, struct er
 		code = write_bad_list(list, r, e);
 	else if (unlink(list) && errno != ENOENT)
 		code = err_errno(e, "remove the old '%s'", list);
+	if (!code)
+		code = open_folder(s->path, &folder, e);
 	if (code)
 		return code;
 	if (rename(s->temp, s->path))
 		return err_errno(e, "'%s': rename", s->temp);
 	free(TAKE(s->temp));
-	return sync_folder(s->path, e);
+	return fsync(folder) ? err_errno(e, "'%s': flush its folder", s->path) : 0;
 }
 
 bool salvage_is_device(const struct salvage *s)
