@@ -41,6 +41,8 @@ static int run_verb(const struct options *o)
 		return verb_grow(o);
 	case VERB_EXPORT:
 		return verb_export(o);
+	case VERB_RESCUE:
+		return verb_rescue(o);
 	case VERB_NONE:
 	case VERB_ALL:
 		break;
@@ -54,7 +56,8 @@ static int run_verb(const struct options *o)
  */
 static bool tells_change(const struct options *o)
 {
-	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT)))
+	if (!(o->base.verb & (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT |
+			      VERB_RESCUE)))
 		return false;
 	if (o->base.json)
 		return true;

@@ -12,7 +12,8 @@
 
 #define FIELD(f) offsetof(struct options, f)
 #define VERBS_WITH_IMAGE (VERB_CREATE | VERB_MAP | VERB_SHOW | VERB_REMOVE)
-#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT)
+#define VERBS_THAT_CHANGE (VERB_CREATE | VERB_MAP | VERB_ATTACH | VERB_DETACH | VERB_REMOVE | VERB_GROW | VERB_EXPORT | \
+			   VERB_RESCUE)
 
 static int check_one_of(const char *value, const char *const *allowed, const char *what, struct err *e)
 {
@@ -75,11 +76,13 @@ static const struct optrows_option option_rows[] = {
 	{ "image", 'i', "PATH", "the image on the volume (default /ubuntu/disks/NAME.disk)",
 	  VERBS_WITH_IMAGE, 0, 0, OPTROWS_TEXT, FIELD(image), check_image },
 	{ "map", 'm', "FILE", "the extent map; create and grow write it, and take more than one; the others read it",
-	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT,
-	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT,
+	  VERB_CREATE | VERB_MAP | VERB_VERIFY | VERB_SHOW | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT |
+	  VERB_RESCUE,
+	  VERB_CREATE | VERB_GROW, VERB_VERIFY | VERB_TABLE | VERB_ATTACH | VERB_GROW | VERB_EXPORT | VERB_RESCUE,
 	  OPTROWS_LIST, FIELD(maps), check_not_empty },
-	{ "output", 'o', "FILE", "write the map here, may be given more than once (default: standard output)",
-	  VERB_MAP, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
+	{ "output", 'o', "FILE", "map: write the map here (default: standard output), may be given more than once; "
+	  "rescue: copy the old image to this new file or block device, on another volume",
+	  VERB_MAP | VERB_RESCUE, VERB_MAP, 0, OPTROWS_LIST, FIELD(outputs), check_not_empty },
 	{ "fs", 'f', "TYPE", "file system to put into it: ext4 (default), swap, none",
 	  VERB_CREATE, 0, 0, OPTROWS_TEXT, FIELD(fs), check_fs },
 	{ "label", 'l', "LABEL", "label of the file system",
@@ -91,7 +94,7 @@ static const struct optrows_option option_rows[] = {
 	{ "relocate", 0, NULL, "move the whole image to a free run that holds all of it",
 	  VERB_GROW, 0, 0, OPTROWS_FLAG, FIELD(relocate), NULL },
 	{ "no-host-map", 0, NULL, "put no copy of the map beside the image on the volume",
-	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_FLAG, FIELD(no_host_map), NULL },
+	  VERB_CREATE | VERB_MAP | VERB_RESCUE, 0, 0, OPTROWS_FLAG, FIELD(no_host_map), NULL },
 	{ "force-state", 0, "STATE", "go on although the volume is in this state; only 'dirty' is allowed",
 	  VERB_CREATE | VERB_MAP, 0, 0, OPTROWS_TEXT, FIELD(force_state), check_state },
 	{ "device", 'd', "DEV", "the partition to name in the table, as /dev/sda2 or 8:2",
@@ -100,18 +103,23 @@ static const struct optrows_option option_rows[] = {
 	  VERB_EXPORT, 0, VERB_EXPORT, OPTROWS_TEXT, FIELD(to), check_not_empty },
 	{ "readonly", 'r', NULL, "make a device that cannot be written",
 	  VERB_ATTACH, 0, 0, OPTROWS_FLAG, FIELD(readonly), NULL },
+	{ "in-place", 0, NULL, "make the file again over its old clusters, when all of them are free",
+	  VERB_RESCUE, 0, 0, OPTROWS_FLAG, FIELD(in_place), NULL },
+	{ "report", 0, NULL, "only look, write nothing",
+	  VERB_RESCUE, 0, 0, OPTROWS_FLAG, FIELD(report), NULL },
 	{ "maps", 0, "DIR", "the folder of the system's maps (default " MAPFOLDER_DEFAULT ")",
 	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(folder), check_not_empty },
 	{ "esp", 0, "DIR", "where the EFI system partition is mounted (default: /boot/efi, /efi or /boot)",
 	  VERB_STATUS, 0, 0, OPTROWS_TEXT, FIELD(esp), check_not_empty },
 	{ "record", 0, NULL, "as the timer does: what is off is kept in " STATUS_RECORD ", which a login shows",
 	  VERB_STATUS, 0, 0, OPTROWS_FLAG, FIELD(record), NULL },
-	{ "yes", 'y', NULL, "do not ask, as for removing an image, or overwriting what is on a partition",
-	  VERB_REMOVE | VERB_GROW | VERB_EXPORT, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
+	{ "yes", 'y', NULL, "do not ask, as for removing an image, or writing over what is there",
+	  VERB_REMOVE | VERB_GROW | VERB_EXPORT | VERB_RESCUE, 0, 0, OPTROWS_FLAG, FIELD(yes), NULL },
 	OPTROWS_DRY_RUN(VERBS_THAT_CHANGE),
 	{ "progress", 'p', "MODE", "auto (default: on a terminal), plain (lines), json (lines), none; "
 	  "on standard error",
-	  VERB_CREATE | VERB_INFO | VERB_GROW | VERB_EXPORT, 0, 0, OPTROWS_TEXT, FIELD(progress_text), check_progress },
+	  VERB_CREATE | VERB_INFO | VERB_GROW | VERB_EXPORT | VERB_RESCUE, 0, 0, OPTROWS_TEXT,
+	  FIELD(progress_text), check_progress },
 	OPTROWS_JSON(VERB_ALL),
 	OPTROWS_QUIET(VERB_ALL, "no report, picture or progress; errors are still told"),
 	OPTROWS_STANDARD(VERB_ALL),
@@ -150,6 +158,9 @@ static const struct optrows_verb verb_rows[] = {
 	{ VERB_EXPORT, "export", "VOLUME", 1, 1, "copy an image to a partition of its own",
 	  "Moving out: the file system of the image becomes that of the partition, in its size, with another UUID. The image "
 	  "is only read. Then 'wubi-install --repair --root PARTITION' makes it start.", NULL },
+	{ VERB_RESCUE, "rescue", "VOLUME", 1, 1, "look for an image that is gone, copy it out, or bring it back",
+	  "Says which of the old clusters are still free and which files have the others. Exit status 0 is that all is "
+	  "whole, 3 that it is not, with a copy made all the same where one was asked for.", NULL },
 };
 
 static int check_together(const struct options *o, struct err *e)
@@ -165,6 +176,10 @@ static int check_together(const struct options *o, struct err *e)
 			       o->image ? "image" : "name");
 	if (o->base.verb == VERB_REMOVE && !o->image && !o->name)
 		return err_set(e, -EINVAL, "'remove' needs --image PATH or --name NAME");
+	if (o->base.verb == VERB_RESCUE && o->in_place && o->outputs.count)
+		return err_set(e, -EINVAL, "option '--in-place' and --output are two ways: give one of them");
+	if (o->base.verb == VERB_RESCUE && !o->in_place && o->no_host_map)
+		return err_set(e, -EINVAL, "option '--no-host-map' needs --in-place");
 	return 0;
 }
 

@@ -23,7 +23,8 @@ enum verb {
 	VERB_STATUS = 1 << 9,
 	VERB_GROW = 1 << 10,
 	VERB_EXPORT = 1 << 11,
-	VERB_ALL = (1 << 12) - 1,
+	VERB_RESCUE = 1 << 12,
+	VERB_ALL = (1 << 13) - 1,
 };
 
 /* All pointers are borrowed from argv, or static. */
@@ -50,6 +51,8 @@ struct options {
 	bool readonly;
 	bool yes;
 	bool record;
+	bool report;
+	bool in_place;
 };
 
 /* wubi-disk: the rows, and verbs_run() as the work. */

@@ -23,6 +23,11 @@ void output_extents_text(FILE *f, const struct extent_list *extents);
 void output_info_text(FILE *f, const char *volume, const struct image_info *info);
 void output_plan_text(FILE *f, const char *volume, const struct image_plan *plan);
 
+/* What rescue found and did. The copy's file is output, NULL: there is none. */
+struct image_rescue;
+void output_rescue_text(FILE *f, const struct map *m, const struct image_rescue *r, const char *output);
+void output_rescue_json(struct jsonout *parent, const struct map *m, const struct image_rescue *r, const char *output);
+
 /* The picture, in colour when f is a terminal and NO_COLOR is not set. -ENOMEM. */
 int output_picture(FILE *f, const struct picture *p, struct err *e);
 

@@ -19,6 +19,7 @@ int verb_remove(const struct options *o);
 int verb_status(const struct options *o);
 int verb_grow(const struct options *o);
 int verb_export(const struct options *o);
+int verb_rescue(const struct options *o);
 
 /* Does what o->base.verb says; takes care of the signals before. */
 int verbs_run(const struct options *o);

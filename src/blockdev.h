@@ -55,4 +55,10 @@ int blockdev_check_users(const char *path, struct report *r, struct err *e);
  */
 int blockdev_check_drivers(const char *path, struct report *r, struct err *e);
 
+/*
+ * Would what is written to path, a file that may not be there yet or a block device, end up on the volume: is it the volume, its
+ * disk, or in a file system that lies on it, through loop devices, device-mapper and FUSE?
+ */
+int blockdev_is_upon(const char *volume, const char *path, bool *ret, struct err *e);
+
 #endif

@@ -477,3 +477,100 @@ int blockdev_check_drivers(const char *path, struct report *r, struct err *e)
 			report_add(r, users.items[i].reason, "%s", users.items[i].text);
 	return rc;
 }
+
+/* ---- what a path stands on ---- */
+
+static int users_on_device(const struct users_ident *volume, dev_t dev, unsigned depth, bool *ret, struct err *e);
+
+/* A file system without a device of its own (FUSE on a plain file, btrfs): by what it was mounted from. */
+static int users_on_mounts(const struct users_ident *volume, dev_t dev, unsigned depth, bool *ret, struct err *e)
+{
+	AUTO(file) FILE *f = fopen(BLOCKDEV_MOUNTINFO, "re");
+	AUTO_FREE char *line = NULL;
+	struct users_mount m;
+	size_t size = 0;
+	int rc = 0;
+
+	if (f == NULL)
+		return err_errno(e, "open '%s'", BLOCKDEV_MOUNTINFO);
+	while (rc == 0 && !*ret && (errno = 0, getline(&line, &size, f) >= 0)) {
+		struct stat st;
+
+		if (!users_parse_mount(line, &m) || m.dev != dev)
+			continue;
+		*ret = users_mount_uses(volume, &m);
+		if (!*ret && m.source[0] == '/' && stat(m.source, &st) == 0)
+			rc = users_on_device(volume, S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev, depth + 1, ret, e);
+	}
+	return rc;
+}
+
+/* What device-mapper or md built it of. */
+static int users_on_slaves(const struct users_ident *volume, dev_t dev, unsigned depth, bool *ret, struct err *e)
+{
+	AUTO(dir) DIR *d = opendir(sysfs_path(dev, "slaves").text);
+	const struct dirent *entry;
+	int rc = 0;
+
+	while (d != NULL && rc == 0 && !*ret && (entry = readdir(d)) != NULL) {
+		char rest[NAME_MAX + 32], text[32];
+		unsigned dev_major, dev_minor;
+
+		(void)snprintf(rest, sizeof(rest), "slaves/%s/dev", entry->d_name); /* fits */
+		if (entry->d_name[0] != '.' && sysfs_read_line(sysfs_path(dev, rest).text, text, sizeof(text)) &&
+		    sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
+			rc = users_on_device(volume, makedev(dev_major, dev_minor), depth + 1, ret, e);
+	}
+	return rc;
+}
+
+static int users_on_device(const struct users_ident *volume, dev_t dev, unsigned depth, bool *ret, struct err *e)
+{
+	struct users_ident device = { .is_block = true, .rdev = sysfs_whole(dev) }, backing;
+	char loop[NAME_MAX + 1];
+	int rc = 0;
+
+	if (depth > 2 * BLOCKDEV_DEPTH)
+		return 0;
+	if (volume->is_block && sysfs_is_related(volume->rdev, dev)) {
+		*ret = true;
+		return 0;
+	}
+	if (major(dev) == 0)
+		return users_on_mounts(volume, dev, depth, ret, e);
+	if (users_backing(&device, loop, sizeof(loop), &backing)) {
+		*ret = !backing.is_block && !volume->is_block && backing.dev == volume->dev && backing.ino == volume->ino;
+		return *ret ? 0 : users_on_device(volume, backing.is_block ? backing.rdev : backing.dev, depth + 1, ret, e);
+	}
+	rc = users_on_slaves(volume, dev, depth, ret, e);
+	if (rc == 0 && !*ret && sysfs_whole(dev) != dev)
+		rc = users_on_slaves(volume, sysfs_whole(dev), depth, ret, e);
+	return rc;
+}
+
+int blockdev_is_upon(const char *volume, const char *path, bool *ret, struct err *e)
+{
+	struct users_ident id, backing;
+	char loop[NAME_MAX + 1], folder[PATH_MAX];
+	struct stat st, to;
+	const char *slash = strrchr(path, '/');
+	int rc = 0;
+
+	if (stat(volume, &st) != 0)
+		return err_errno(e, "'%s'", volume);
+	(void)snprintf(folder, sizeof(folder), "%.*s", slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path),
+		       slash == NULL ? "." : path);
+	if (stat(path, &to) != 0 && stat(folder, &to) != 0)
+		return err_errno(e, "'%s'", path);
+	users_identify(&id, &st, volume);
+	*ret = false;
+	for (unsigned i = 0; rc == 0 && !*ret && i < BLOCKDEV_DEPTH; i++) {
+		*ret = users_is_same(&id, &to);
+		if (!*ret)
+			rc = users_on_device(&id, S_ISBLK(to.st_mode) ? to.st_rdev : to.st_dev, 0, ret, e);
+		if (!users_backing(&id, loop, sizeof(loop), &backing))
+			break;
+		id = backing; /* the volume is a loop device: its file is the volume, too */
+	}
+	return rc;
+}

@@ -9,12 +9,14 @@
 #include <strings.h>
 
 #include "attach.h"
+#include "image.h"
 #include "verify.h"
 
 /* One map on one volume. */
 struct look {
 	struct hostscan_device *device;
 	struct verify_result result;
+	struct map *successor; /* of the map, which is what the result is about; NULL: of the map itself */
 	int code;       /* it could not be told */
 	struct err why;
 };
@@ -28,6 +30,25 @@ void boot_set_verdict(struct boot_map *m, enum verdict v, const char *what, cons
 	(void)snprintf(r->reasons[1], VERDICT_REASON_TEXT, "%.255s", remedy);
 }
 
+/* A copy that was put back has another MFT record: the map that 'wubi-disk map' left beside it is as good as ours. */
+static void follow(struct look *l, const struct blkio *io, const struct map *m)
+{
+	struct verify_result next = { .volume = "" };
+	AUTO(map) struct map *successor = NULL;
+	struct err why = ERR_INIT;
+
+	if (l->code || l->result.verdict.settled != VERDICT_REPLACED || image_successor(io, m, &successor, &why) || !successor ||
+	    verify_volume(io, l->device->partuuid, successor, &next, &why))
+		return;
+	if (!verify_fits(&next)) {
+		verify_result_clear(&next);
+		return;
+	}
+	verify_result_clear(&l->result);
+	l->result = next;
+	l->successor = TAKE(successor);
+}
+
 static void look(struct hostscan_device *d, const struct map *m, struct look *ret)
 {
 	__attribute__((cleanup(auto_attach_volume))) struct attach_volume volume = { .io = NULL };
@@ -39,7 +60,9 @@ static void look(struct hostscan_device *d, const struct map *m, struct look *re
 	ret->code = attach_volume_open(d->path, &volume, &ret->why);
 	if (!ret->code)
 		ret->code = verify_volume(volume.io, d->partuuid, m, &ret->result, &ret->why);
-	(void)snprintf(d->text + used, sizeof(d->text) - used, "; %s: %s%s%s", m->name, verdict_name(v->verdict),
+	follow(ret, volume.io, m);
+	(void)snprintf(d->text + used, sizeof(d->text) - used, "; %s: %s%s%s%s", m->name,
+		       ret->successor ? "by the map beside the image: " : "", verdict_name(v->verdict),
 		       ret->code || v->reason_count ? ": " : "",
 		       ret->code ? ret->why.text : v->reason_count ? v->reasons[0] : "");
 }
@@ -81,6 +104,10 @@ static void take(struct look *l, struct boot_map *m)
 		if (m->refusal[0])
 			m->verdict.reason_count = 1; /* it says itself what to do */
 		return;
+	}
+	if (l->successor) {
+		map_free(m->map);
+		m->map = TAKE(l->successor);
 	}
 	m->extents = l->result.extents;
 	l->result.extents = (struct extent_list){ 0 };
@@ -159,8 +186,10 @@ static int decide_map(struct boot_result *r, struct boot_map *m, struct err *e)
 			look(&r->seen.items[i], m->map, &looks[count++]);
 	if (count)
 		choose(looks, count, m);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		verify_result_clear(&looks[i].result);
+		map_free(looks[i].successor);
+	}
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #ifndef WUBI_EXT4FMT_H
 #define WUBI_EXT4FMT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "blkio.h"
@@ -38,5 +39,18 @@ int ext4fmt_write(const struct blkio *io, const struct ext4fmt_params *params, c
  */
 int ext4fmt_get_label(const struct blkio *io, char ret[EXT4FMT_LABEL_MAX + 1], struct err *e);
 int ext4fmt_set_label(const struct blkio *io, const char *label, struct err *e);
+
+/* What can be told of an ext4 without e2fsck. */
+struct ext4fmt_health {
+	bool opened;          /* by its superblock or a backup */
+	bool from_backup;
+	bool journal;         /* it was not unmounted: its journal is to be replayed, and its counts are not settled */
+	uint64_t inodes, used_inodes;
+	unsigned problems;    /* superblock, group descriptors and their checksums, counts, bitmaps, root folder */
+	char problem[240];    /* the first of them */
+};
+
+/* Reads only, through our io_manager. What is wrong, bad sectors too, is in *ret. -ENOMEM. */
+int ext4fmt_inspect(const struct blkio *io, struct ext4fmt_health *ret, struct err *e);
 
 #endif

@@ -102,6 +102,13 @@ int image_map(const struct image_map_params *par, const struct progress *p, stru
 int image_derive(const char *volume, const char *path, struct map **ret_map, struct picture *ret_picture, struct err *e);
 
 /*
+ * m's file is gone, and another one with its file system has the name: a copy that was put back, or the image made again. Was it
+ * taken over, so that the map beside it is m's successor: the same id, name, path and file system, another MFT reference? *ret is
+ * the caller's, NULL: there is none. It has to be verified as any map. Reads only. -ENOMEM, -EIO.
+ */
+int image_successor(const struct blkio *io, const struct map *m, struct map **ret, struct err *e);
+
+/*
  * Removes exactly this image (and the map beside it, README.txt and the folders when nothing else is left in them), and frees
  * its clusters. Refuses when the volume is unsafe or the image attached. check_only: everything but the writes.
  */

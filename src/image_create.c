@@ -55,21 +55,6 @@ static int fill_map(const struct image_params *par, const struct session *s, con
 	return code;
 }
 
-/* The map beside the image, as text: what rescue goes by when the image's record is gone. */
-static int stage_host_map(struct session *s, const struct map *m, struct err *e)
-{
-	char path[NTFSVOL_PATH_MAX];
-	AUTO_FREE char *text = NULL;
-	size_t n;
-	int code = image_map_path(m->image, m->name, path, e);
-
-	if (!code)
-		code = map_format(m, &text, &n, e);
-	if (code)
-		return code;
-	return ntfsvol_put_small(s->v, path, text, n, true, e);
-}
-
 static int stage_readme(struct session *s, const char *image, struct err *e)
 {
 	struct ntfsvol_entry there;
@@ -103,7 +88,7 @@ static int stage_metadata(const struct image_params *par, struct session *s, str
 	if (!code)
 		code = stage_readme(s, m->image, e);
 	if (!code && par->host_map)
-		code = stage_host_map(s, m, e);
+		code = session_stage_host_map(s, m, e);
 	return code;
 }
 
@@ -147,14 +132,14 @@ static int write_data(const struct image_params *par, struct session *s, const s
 	return code;
 }
 
-/* From a fresh open, strictly: what verify lets pass with a warning is a failure of ours here. */
-static int check_result(const struct image_params *par, const struct map *m, struct err *e)
+/* What verify lets pass with a warning is a failure of ours here. */
+int image_check_result(const char *volume, bool force_dirty, const struct map *m, struct err *e)
 {
 	__attribute__((cleanup(auto_verify_result))) struct verify_result r = { 0 };
 	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
 	AUTO(blkio) struct blkio *io = NULL;
 	AUTO(ntfsvol) struct ntfsvol *v = NULL;
-	int code = filedev_open(par->volume, FILEDEV_READ, &io, e);
+	int code = filedev_open(volume, FILEDEV_READ, &io, e);
 
 	if (!code)
 		code = filedev_drop_cache(io, e);
@@ -162,7 +147,7 @@ static int check_result(const struct image_params *par, const struct map *m, str
 		code = verify_volume(io, m->host.partuuid, m, &r, e);
 	if (code)
 		return code;
-	if (r.verdict.settled != VERDICT_MATCH || (r.verdict.verdict != VERDICT_MATCH && !par->force_dirty))
+	if (r.verdict.settled != VERDICT_MATCH || (r.verdict.verdict != VERDICT_MATCH && !force_dirty))
 		return err_set(e, -EIO, "the new image does not verify: %s: %s", verdict_name(r.verdict.verdict),
 			       r.verdict.reason_count ? r.verdict.reasons[0] : "no reason known");
 	code = ntfsvol_open(io, false, &v, e);
@@ -181,7 +166,7 @@ static int check_result(const struct image_params *par, const struct map *m, str
 static int finish(const struct image_params *par, const struct map *m, struct image_maps *maps, struct err *e)
 {
 	struct err why = ERR_INIT;
-	int code = check_result(par, m, &why);
+	int code = image_check_result(par->volume, par->force_dirty, m, &why);
 
 	if (code)
 		return err_set(e, code, "the image is on the volume, but could not be proven to be right: %s; no map was put in "

@@ -208,6 +208,18 @@ int session_check_host_map(struct session *s, const struct image_ident *id, cons
 	return 0;
 }
 
+int session_stage_host_map(struct session *s, const struct map *m, struct err *e)
+{
+	char path[NTFSVOL_PATH_MAX];
+	AUTO_FREE char *text = NULL;
+	size_t n;
+	int code = image_map_path(m->image, m->name, path, e);
+
+	if (!code)
+		code = map_format(m, &text, &n, e);
+	return code ? code : ntfsvol_put_small(s->v, path, text, n, true, e);
+}
+
 struct lost {
 	struct session *s;
 	const struct extent_list *extents;

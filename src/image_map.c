@@ -135,15 +135,8 @@ static int derive(struct session *s, const char *path, struct map **ret, struct 
 
 static int put_host_map(struct session *s, const struct map *m, const struct progress *p, struct err *e)
 {
-	char path[NTFSVOL_PATH_MAX];
-	AUTO_FREE char *text = NULL;
-	size_t n;
-	int code = image_map_path(m->image, m->name, path, e);
+	int code = session_stage_host_map(s, m, e);
 
-	if (!code)
-		code = map_format(m, &text, &n, e);
-	if (!code)
-		code = ntfsvol_put_small(s->v, path, text, n, true, e);
 	if (!code)
 		code = progress_step(p, "write the NTFS metadata", 0, 0, e);
 	return code ? code : ntfsvol_commit(&s->v, e);

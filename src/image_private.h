@@ -27,6 +27,9 @@ struct session {
  */
 int session_open(const char *volume, bool writable, struct session *ret, struct err *e);
 
+/* For reading, what is damaged too: where the medium fails, that is finding "unreadable", and s->v is NULL. */
+int session_open_damaged(const char *volume, struct session *ret, struct err *e);
+
 enum session_dirty { SESSION_DIRTY_REFUSED, SESSION_DIRTY_CAN_BE_FORCED, SESSION_DIRTY_FORCED };
 
 /* Adds the unsafe states of an open volume: hibernated, fast-startup, journal, dirty (unless forced). */
@@ -97,6 +100,15 @@ const struct map *image_host_maps_best(const struct image_host_maps *maps, const
  */
 int session_check_host_map(struct session *s, const struct image_ident *id, const char *name, struct report *r,
 			   struct err *e);
+
+/* Stages the map beside its image, as text: what rescue goes by when the image's record is gone. */
+int session_stage_host_map(struct session *s, const struct map *m, struct err *e);
+
+/*
+ * Is the image on the volume what its map says, from a fresh open, and strictly: sizes and attributes in its folder, too? -EIO.
+ * The volume must not be open.
+ */
+int image_check_result(const char *volume, bool force_dirty, const struct map *m, struct err *e);
 
 /*
  * Adds finding "lost-image" for each map in the image's folder or in /ubuntu/disks whose image is gone and whose clusters these

@@ -58,13 +58,17 @@ static int open_device(const char *volume, bool writable, struct session *s, str
 	return filedev_open(volume, FILEDEV_READ, &s->io, e);
 }
 
-static int open_ntfs(struct session *s, struct err *e)
+static int open_ntfs(struct session *s, bool damaged, struct err *e)
 {
 	struct err why = ERR_INIT;
 	int code = ntfsvol_open(s->io, s->claimed, &s->v, &why);
 
 	if (!code)
 		return 0;
+	if (damaged && !err_is_refusal(&why) && code != -ENOMEM) {
+		report_add(&s->report, "unreadable", "%s", why.text);
+		return 0;
+	}
 	if (!err_is_refusal(&why))
 		return err_set(e, code, "%s", why.text);
 	/* a whole disk is not NTFS for a reason that is in the report already */
@@ -73,7 +77,7 @@ static int open_ntfs(struct session *s, struct err *e)
 	return 0;
 }
 
-int session_open(const char *volume, bool writable, struct session *ret, struct err *e)
+static int open_session(const char *volume, bool writable, bool damaged, struct session *ret, struct err *e)
 {
 	__attribute__((cleanup(auto_session))) struct session s = { 0 };
 	int code = open_device(volume, writable, &s, e);
@@ -85,12 +89,22 @@ int session_open(const char *volume, bool writable, struct session *ret, struct 
 	if (code)
 		return code;
 	blockdev_check(&s.device, s.boot.kind == BOOTSECT_NTFS ? s.boot.sector_bytes : 0, &s.report);
-	code = open_ntfs(&s, e);
+	code = open_ntfs(&s, damaged, e);
 	if (code)
 		return code;
 	*ret = s;
 	memset(&s, 0, sizeof(s));
 	return 0;
+}
+
+int session_open(const char *volume, bool writable, struct session *ret, struct err *e)
+{
+	return open_session(volume, writable, false, ret, e);
+}
+
+int session_open_damaged(const char *volume, struct session *ret, struct err *e)
+{
+	return open_session(volume, false, true, ret, e);
 }
 
 void session_close(struct session *s)

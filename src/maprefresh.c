@@ -10,6 +10,7 @@
 #include "attach.h"
 #include "bootsect.h"
 #include "dmlinear.h"
+#include "image.h"
 #include "mapfile.h"
 #include "mapfolder.h"
 #include "sysfs.h"
@@ -82,12 +83,41 @@ static int refuse_drivers(const char *path, struct err *e)
 	return err_set(e, -EBUSY, "cannot tell whether the maps are right: %s", users.items[0].text);
 }
 
+/*
+ * The file was put back as another one, and taken over: the map beside it, if that is true, becomes ours. Generations count on
+ * from the later of both, for the copy on the volume was not written while Linux ran.
+ */
+static int follow(const struct blkio *io, const struct dmlinear_active *a, const struct map_host *host,
+		  struct maprefresh_item *item, bool *ret_followed, struct err *e)
+{
+	__attribute__((cleanup(auto_verify_result))) struct verify_result r = { 0 };
+	AUTO(map) struct map *next = NULL;
+	uint64_t last = item->map->generation;
+	int code = image_successor(io, item->map, &next, e);
+
+	if (!code && next)
+		code = verify_volume(io, host->partuuid, next, &r, e);
+	if (code || !next || !verify_fits(&r))
+		return code;
+	map_free(item->map);
+	item->map = TAKE(next);
+	code = maprefresh_decide(&r, &a->extents, host, item, e);
+	*ret_followed = true;
+	if (code || item->action != MAPREFRESH_KEEP)
+		return code;
+	item->action = MAPREFRESH_WRITE;
+	item->map->generation = (item->map->generation > last ? item->map->generation : last) + 1;
+	(void)snprintf(item->text, sizeof(item->text), "the image is another file now, which the map beside it leads to");
+	return 0;
+}
+
 static int judge(const struct dmlinear_active *a, struct maprefresh_item *item, struct err *e)
 {
 	__attribute__((cleanup(auto_verify_result))) struct verify_result r = { 0 };
 	__attribute__((cleanup(auto_attach_volume))) struct attach_volume v = { .io = NULL };
 	struct map_host host;
 	const char *path = item->volume;
+	bool followed = false;
 	int code;
 
 	if (!sysfs_node(a->device, item->volume, sizeof(item->volume)))
@@ -101,7 +131,9 @@ static int judge(const struct dmlinear_active *a, struct maprefresh_item *item, 
 	if (!code)
 		code = verify_volume(v.io, v.info.partuuid, item->map, &r, e);
 	item->verdict = r.verdict.verdict; /* unknown on failure */
-	return code ? code : maprefresh_decide(&r, &a->extents, &host, item, e);
+	if (!code && r.verdict.verdict == VERDICT_REPLACED)
+		code = follow(v.io, a, &host, item, &followed, e);
+	return code || followed ? code : maprefresh_decide(&r, &a->extents, &host, item, e);
 }
 
 static int same_text(const struct map *a, const struct map *b, bool *ret, struct err *e)

@@ -119,6 +119,15 @@ int ntfsvol_walk(struct ntfsvol *v, const char *folder, unsigned depth, ntfsvol_
 /* Reads a small file whole. *ret is the caller's with a NUL behind, free(). -EFBIG beyond max_bytes. */
 int ntfsvol_read_small(struct ntfsvol *v, uint64_t record, size_t max_bytes, char **ret, size_t *ret_n, struct err *e);
 
+/*
+ * Calls fn for each run of each attribute of each file, folder and system file: record is the file's, also where a part of its
+ * run list lies in another. Reads $MFT once, in order. fn returning non-zero stops and is returned. *ret_damaged: records that
+ * are not, or not all, known for their damage.
+ */
+typedef int ntfsvol_runs_fn(void *ctx, uint64_t record, uint64_t physical_bytes, uint64_t length_bytes, struct err *e);
+int ntfsvol_all_runs(struct ntfsvol *v, ntfsvol_runs_fn *fn, void *ctx, const struct progress *p, uint64_t *ret_damaged,
+		     struct err *e);
+
 /* Changes, staged until commit. */
 
 /*
@@ -147,6 +156,13 @@ int ntfsvol_set_image_extents(struct ntfsvol *v, const struct ntfsvol_ref *ref, 
  * would write before the old file is given up.
  */
 int ntfsvol_release(struct ntfsvol *v, const struct extent_list *extents, struct err *e);
+
+/*
+ * An image that was emptied, whole again: the file at path, which is ref and has no clusters, gets reserved extents, sizes and
+ * attributes as with ntfsvol_create_image(), and keeps its MFT reference. -ESTALE: something else is there.
+ */
+int ntfsvol_refill_image(struct ntfsvol *v, const char *path, const struct ntfsvol_ref *ref, const struct extent_list *extents,
+			 struct err *e);
 
 /* A small file with this content; an existing one is replaced by a new record. */
 int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e);

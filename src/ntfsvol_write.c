@@ -264,6 +264,12 @@ static int create_file(struct ntfsvol *v, const char *path, bool replace, ntfs_i
 	return 0;
 }
 
+/* cleaners, indexers and people's eyes pass by what is hidden, of the system and read-only */
+static void set_flags(ntfs_inode *ni)
+{
+	ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM | FILE_ATTR_READONLY | FILE_ATTR_NOT_CONTENT_INDEXED;
+}
+
 int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct extent_list *extents,
 			 struct ntfsvol_ref *ret, struct err *e)
 {
@@ -273,8 +279,7 @@ int ntfsvol_create_image(struct ntfsvol *v, const char *path, const struct exten
 
 	if (code)
 		return code;
-	/* cleaners, indexers and people's eyes pass by what is hidden, of the system and read-only */
-	ni->flags |= FILE_ATTR_HIDDEN | FILE_ATTR_SYSTEM | FILE_ATTR_READONLY | FILE_ATTR_NOT_CONTENT_INDEXED;
+	set_flags(ni);
 	code = set_extents(v, ni, extents, e);
 	ref = (struct ntfsvol_ref){ ni->mft_no, le16_to_cpu(ni->mrec->sequence_number) };
 	code = close_both(v, ni, dir, code, e);
@@ -332,6 +337,35 @@ int ntfsvol_release(struct ntfsvol *v, const struct extent_list *extents, struct
 					  (s64)(extents->items[i].length_bytes / cluster)))
 			return ntfsvol_fail(v, e, "free extent %zu in $Bitmap", i);
 	return 0;
+}
+
+int ntfsvol_refill_image(struct ntfsvol *v, const char *path, const struct ntfsvol_ref *ref, const struct extent_list *extents,
+			 struct err *e)
+{
+	char parent[NTFSVOL_PATH_MAX], name[NTFSVOL_PATH_MAX];
+	__attribute__((cleanup(auto_ntfsvol_file))) struct ntfsvol_file file = { 0 };
+	struct ntfsvol_entry there;
+	ntfs_inode *dir = NULL, *ni = NULL;
+	int code = ntfsvol_find(v, path, &there, e);
+
+	if (!code)
+		code = ntfsvol_read_file(v, there.ref.record, &file, e);
+	if (code)
+		return code;
+	if (there.ref.record != ref->record || there.ref.sequence != ref->sequence || file.ref.sequence != ref->sequence ||
+	    file.is_dir || file.allocated_bytes || file.data_bytes || file.extents_problem[0])
+		return err_set(e, -ESTALE, "'%s' is not the file that was emptied", there.path);
+	ntfsvol_split(there.path, parent, name);
+	code = open_folder(v, parent, false, &dir, e);
+	if (code)
+		return code;
+	code = ntfsvol_inode(v, ref->record, &ni, e);
+	if (code)
+		return close_dir(v, dir, code, e);
+	v->changed = true;
+	set_flags(ni);
+	code = set_extents(v, ni, extents, e);
+	return close_both(v, ni, dir, code, e);
 }
 
 int ntfsvol_put_small(struct ntfsvol *v, const char *path, const void *bytes, size_t n, bool hidden, struct err *e)

@@ -124,7 +124,9 @@ static int set_up(const struct child *c, int null)
 		return -1;
 	if (dup2(c->input >= 0 ? c->input : null, STDIN_FILENO) < 0)
 		return -1;
-	return dup2(c->output >= 0 ? c->output : STDERR_FILENO, STDOUT_FILENO);
+	if (dup2(c->output >= 0 ? c->output : STDERR_FILENO, STDOUT_FILENO) < 0)
+		return -1;
+	return c->p->errors_too ? dup2(STDOUT_FILENO, STDERR_FILENO) : 0;
 }
 
 static void become(const struct child *c, int null, int report)

@@ -24,6 +24,7 @@ struct runprog_params { /* all borrowed; zero is "no" */
 	const char *const *arguments;  /* [0]: a path; NULL ends */
 	const char *more;              /* as above */
 	const char *const *variables;  /* "NAME=VALUE" each, NULL ends: over what the environment has; NULL: none */
+	bool errors_too;               /* its standard error goes where its standard output goes */
 	bool bare;                     /* nothing of our environment: PATH is 'more', and the variables */
 	const char *root;              /* it is run by chroot(8) there, and arguments[0] is a path in there */
 	const char *input;             /* its standard input; NULL: nothing */

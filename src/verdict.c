@@ -60,10 +60,10 @@ static void say_old_clusters(const struct map *m, const struct verdict_facts *f,
 	reason(r, "of the %llu clusters that the map names, %llu are free and %llu belong to some file now",
 	       (unsigned long long)all, (unsigned long long)free_now, (unsigned long long)(all - free_now));
 	if (f->canary_known && f->canary_ok)
-		reason(r, "the file system's superblocks are still there: write nothing to this volume, and rescue the data "
-		       "through a read-only device made of the map (wubi-disk table)");
+		reason(r, "the file system's superblocks are still there: write nothing to this volume, and get the data back "
+		       "from a live system: wubi-disk rescue tells how much of it is left, and copies it out");
 	else
-		reason(r, "write nothing to this volume before the old clusters were read out with the map");
+		reason(r, "write nothing to this volume before the old clusters were read out with the map (wubi-disk rescue)");
 }
 
 /* The record is the map's, but can it hold an image at all? Returns false with a reason if not. */
@@ -203,11 +203,14 @@ static enum verdict decide_settled(const struct map *m, const struct verdict_fac
 	}
 	if (f->record_in_use)
 		return decide_in_use(m, f, r);
-	if (f->path_taken)
-		reason(r, "another file is at '%s' now%s", m->image,
-		       f->path_same_fs ? ": a copy with the same file system; take it over with wubi-disk map" : "");
-	else
+	if (f->path_taken && f->path_same_fs) {
+		reason(r, "another file is at '%.150s' now, with the same file system: a copy that was put back", m->image);
+		reason(r, "to take it over, from a live system: wubi-disk map VOLUME --image '%.150s'", m->image);
+	} else if (f->path_taken) {
+		reason(r, "another file is at '%s' now", m->image);
+	} else {
 		reason(r, "there is no file '%s', and its MFT record is not in use or another file's", m->image);
+	}
 	if (!f->path_same_fs)
 		say_old_clusters(m, f, r);
 	return f->path_taken ? VERDICT_REPLACED : VERDICT_MISSING;

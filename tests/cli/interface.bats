@@ -52,7 +52,7 @@ keys() { json '[paths(scalars) | map(if type == "number" then "[]" else . end) |
 }
 
 @test "--help and --version go to stdout, 80 columns, exit 0, for every verb" {
-	for verb in '' info create map verify show table attach detach remove; do
+	for verb in '' info create map verify show table attach detach remove rescue; do
 		# shellcheck disable=SC2086
 		ok $verb --help
 		[ -n "$out" ] || fail "$verb --help: nothing"

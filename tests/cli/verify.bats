@@ -189,6 +189,25 @@ made() { # a volume with an image that has something in it, a true map, and a co
 	second_opinion
 }
 
+@test "C06 a backup copy over the name: without --map the copy beside the image gives name, id and generation" {
+	requires root fuse
+	made 96M 16M
+	ntfscat -f "$V" "$IMG" >"$T/backup"
+	in_ntfs "rm .$IMG"
+	ntfscp -q -f "$V" "$T/backup" "$IMG" >/dev/null 2>&1
+	verdict_is replaced
+	has "$(why)" "another file is at '$IMG' now, with the same file system"
+	has "$(why)" "wubi-disk map VOLUME --image '$IMG'"
+	ok map "$V" --image "$IMG" --output "$T/new.map"
+	eq "$(sed -n 's/^\(id\|name\) //p' "$T/new.map")" "$(sed -n 's/^\(id\|name\) //p' "$T/kept.map")"
+	eq "$(sed -n 's/^generation //p' "$T/new.map")" 2
+	ntfscat -f "$V" /ubuntu/disks/root.map >"$T/beside.map"
+	cmp "$T/beside.map" "$T/new.map" # which is what an old initramfs follows
+	M=$T/new.map
+	verdict_is match
+	second_opinion
+}
+
 @test "C06 another file of the same size under that name: replaced, and not called a backup" {
 	requires root fuse
 	made 96M 16M

@@ -22,3 +22,5 @@ each() { "$PY" "$TESTS_DIR/fault/allocrun.py" "$1"; }
 @test "an allocation fails in show" { each show; }
 @test "an allocation fails in table" { each table; }
 @test "an allocation fails in remove" { each remove; }
+@test "an allocation fails in rescue" { each rescue; }
+@test "an allocation fails in rescue --in-place" { each place; }

@@ -19,18 +19,22 @@ os.environ.setdefault('WUBI_DISK', PROGRAM)
 os.environ.setdefault('FAULTSHIM', '')
 import faultrun  # noqa: E402
 import ntfscheck  # noqa: E402
+import ntfsfx  # noqa: E402
 
-WRITES = ('create', 'remove', 'map')
+WRITES = ('create', 'remove', 'map', 'place')
 
 
 def argv(verb, vol, map_):
     return [PROGRAM] + {
         'create': ['create', vol, '--size', '8M', '--map', map_],
+        'swap': ['create', vol, '--size', '8M', '--map', map_, '--fs', 'swap'],  # no e2fsck looks at a copy of that
         'map': ['map', vol, '--output', map_],
         'verify': ['verify', vol, '--map', WORK + '/true.map', '--json'],
         'info': ['info', vol],
         'show': ['show', vol, '--image', '/ubuntu/disks/root.disk', '--json'],
         'table': ['table', '--map', WORK + '/true.map', '--device', '/dev/sda2'],
+        'rescue': ['rescue', vol, '--map', WORK + '/true.map', '--output', map_, '--quiet'],
+        'place': ['rescue', vol, '--map', WORK + '/true.map', '--in-place', '--quiet'],
         'remove': ['remove', vol, '--image', '/ubuntu/disks/root.disk', '--yes'],
     }[verb]
 
@@ -98,9 +102,11 @@ def main():
         f.write(bytes(range(256)) * 100)
     faultrun.sh('ntfscp', '-q', '-f', path, WORK + '/file', '/file', check=True)
     if verb != 'create':
-        rc, _, err = run('create', path, WORK + '/true.map')
+        rc, _, err = run('swap' if verb == 'rescue' else 'create', path, WORK + '/true.map')
         if rc:
             sys.exit('create: %s' % err)
+    if verb == 'place':
+        ntfsfx.emptied(path, '/ubuntu/disks/root.disk')
     base = faultrun.Base(path)
     vol = WORK + '/count.img'
     base.copy_to(vol)

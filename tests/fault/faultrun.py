@@ -6,7 +6,7 @@ faultrun.py MODE[,MODE]... VERB [--no-host-map] [--layout NAME] [--fs TYPE]
   MODE   eio kill dead signal   a fault at operation k, for every k (signal: SIGINT and SIGTERM in turn)
          replay                 the log of one run, at every flush and at random subsets of the writes since
          planted                the log without its flushes: the checks must find something (negative control)
-  VERB   create remove
+  VERB   create remove rescue (in place, of an image that was emptied, or deleted: --layout deleted)
 The volume: 128 MiB, a big folder, nested folders, a fragmented file; the image: 32 MiB. WUBI_DISK, FAULTSHIM and WORK (a
 folder, best on tmpfs) come from the environment. Prints a summary line; exit 1 with each finding on a line.
 """
@@ -25,6 +25,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'fixtures')]
 import ntfscheck  # noqa: E402
+import ntfsfx  # noqa: E402
 import ntfslib as nt  # noqa: E402
 
 DISK = os.environ['WUBI_DISK']
@@ -99,7 +100,7 @@ def make_base(path, layout):
     open(empty, 'w').close()
     folder = {'full-root': '/', 'full-folder': '/ubuntu/disks/'}.get(layout)
     for n in range(200):  # files until create has to split an index block, or to make $MFT longer
-        if layout == 'plain' or would_grow(path, folder):
+        if layout in ('plain', 'deleted') or would_grow(path, folder):
             return
         name = 'v filler %04d' % n if layout == 'full-root' else 'r filler %04d' % n
         sh('ntfscp', '-q', '-f', path, empty, (folder or '/big/') + name, check=True)
@@ -128,8 +129,9 @@ def would_grow(path, folder):
 class Base:
     """What is known of the volume before."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, lost=None):
+        self.path, self.rescuing = path, lost is not None
+        self.content, self.lost = lost or (None, [])
         with open(path, 'rb') as f:
             self.bytes = f.read()
         v = nt.Volume(self.bytes)
@@ -181,17 +183,22 @@ def is_ours(path):
     return path.lower().startswith(OURS) and 'some length' not in path
 
 
+def old_map():
+    """The map that rescue goes by; the base was made with it."""
+    return WORK + '/base.map'
+
+
 def findings(base, buf, removing=False):
     """What is wrong with a volume in this state. [] is as promised."""
+    out = ['bytes of the image were written' for a, b in base.lost if buf[a:b] != base.bytes[a:b]]
     if base.changed(buf) is None and not removing:
-        return []
-    out = []
+        return out
     try:
         r = ntfscheck.check(buf, skip=(IMAGE,) if removing else ())
     except (nt.Corrupt, struct.error, IndexError) as e:
         return ['cannot be read: %r' % e]
     out += r.errors
-    old = {p: x for p, x in base.report.files.items() if not (removing and is_ours(p))}
+    old = {p: x for p, x in base.report.files.items() if not ((removing or base.rescuing) and is_ours(p))}
     for path, was in old.items():
         now = r.files.get(path)
         if now is None:
@@ -213,8 +220,12 @@ def findings(base, buf, removing=False):
         return out
     if img is not None:
         a = nt.Volume(buf).attr(img[0], nt.DATA)
+        if base.rescuing and a.sizes() == (0, 0, 0):
+            return out  # as before: only one copy of the mark is there
         if a.sizes() != (SIZE, SIZE, SIZE):
             out.append('not marked dirty, image sizes %r' % (a.sizes(),))
+        elif base.rescuing and img[3] != base.content:
+            out.append('not marked dirty, and the image has other content')
     elif [p for p in r.files if is_ours(p) and p not in base.report.files]:
         out.append('not marked dirty, and a part of it is there: %s' % [p for p in r.files if is_ours(p)])
     return out
@@ -229,7 +240,7 @@ def through_ntfs3g(base, path, where, removing=False):
     def look(m):
         out = []
         for p, was in base.report.files.items():
-            if p.startswith('/$') or (removing and is_ours(p)):
+            if p.startswith('/$') or ((removing or base.rescuing) and is_ours(p)):
                 continue
             try:
                 if p.endswith('/'):
@@ -247,16 +258,40 @@ def through_ntfs3g(base, path, where, removing=False):
         return [str(e)]
 
 
+def lose_image(path, opts):
+    """An image with something in it, emptied as by chkdsk or deleted; the sum of what was in it, and where that lies."""
+    made = sh(DISK, 'create', path, '--size', str(SIZE), '--fs', opts.fs, '--max-extents', '4', '--map', old_map())
+    if made.returncode:
+        raise RuntimeError('create: ' + made.stderr.decode(errors='replace'))
+    v, h, lost = nt.Volume.open(path), hashlib.sha256(), []
+    rnd = random.Random(8)
+    with open(path, 'r+b') as f:
+        for _, lcn, n in v.stream_runs(v.find(IMAGE), nt.DATA):
+            f.seek((lcn + n // 2) * v.cluster)
+            f.write(rnd.randbytes(v.cluster))
+            f.seek(lcn * v.cluster)
+            h.update(f.read(n * v.cluster))
+            lost.append((lcn * v.cluster, (lcn + n) * v.cluster))
+    if opts.layout == 'deleted':
+        with_ntfs3g(path, WORK + '/mnt-base', 'rw', lambda m: os.unlink(m + IMAGE))
+    else:
+        ntfsfx.emptied(path, IMAGE)
+    return h.hexdigest(), lost
+
+
 # One run
 
 class Job:
     def __init__(self, base, opts):
         self.base, self.opts = base, opts
         self.removing = opts.verb == 'remove'
+        self.rescuing = opts.verb == 'rescue'
 
     def argv(self, vol, map_):
         if self.removing:
             return [DISK, 'remove', vol, '--image', IMAGE, '--yes']
+        if self.rescuing:
+            return [DISK, 'rescue', vol, '--map', old_map(), '--in-place'] + (['--no-host-map'] if self.opts.no_host_map else [])
         return [DISK, 'create', vol, '--size', str(SIZE), '--map', map_, '--fs', self.opts.fs, '--max-extents', '4'] + (
             ['--no-host-map'] if self.opts.no_host_map else [])
 
@@ -337,7 +372,7 @@ def fault_at(job, mode, k, first, total, tag):
         out.append('a cut commit, and chkdsk is not named: %s' % text)
     if made and p.returncode != 0:
         out.append('a map was left')
-    if want == 0 and not made and not job.removing:
+    if want == 0 and not made and not (job.removing or job.rescuing):
         out.append('no map although it says done')
     if mode == 'kill' and early and not job.removing:
         again = sh(*job.argv(vol, map_))
@@ -462,9 +497,9 @@ def replay(job, planted):
 def main():
     a = argparse.ArgumentParser()
     a.add_argument('modes')
-    a.add_argument('verb', choices=('create', 'remove'))
+    a.add_argument('verb', choices=('create', 'remove', 'rescue'))
     a.add_argument('--no-host-map', action='store_true')
-    a.add_argument('--layout', default='plain', choices=('plain', 'full-root', 'full-folder', 'full-mft'))
+    a.add_argument('--layout', default='plain', choices=('plain', 'full-root', 'full-folder', 'full-mft', 'deleted'))
     a.add_argument('--fs', default='ext4')
     opts = a.parse_args()
     # a shell's background jobs have SIGINT ignored, and what is ignored stays so: here it is to arrive
@@ -476,7 +511,7 @@ def main():
         made = sh(DISK, 'create', path, '--size', str(SIZE), '--fs', opts.fs, '--max-extents', '4')
         if made.returncode:
             sys.exit('create: %s' % made.stderr.decode(errors='replace'))
-    job, failed = Job(Base(path), opts), False
+    job, failed = Job(Base(path, lose_image(path, opts) if opts.verb == 'rescue' else None), opts), False
     for mode in opts.modes.split(','):
         bad, summary = replay(job, mode == 'planted') if mode in ('replay', 'planted') else every(job, mode)
         print(summary)

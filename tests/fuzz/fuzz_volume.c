@@ -14,6 +14,7 @@
 #include "filedev.h"
 #include "image.h"
 #include "ntfsvol.h"
+#include "reuse.h"
 #include "verify.h"
 
 #define VOLUME_BYTES (4u * 1024 * 1024)
@@ -135,6 +136,28 @@ static int visit(void *ctx, const struct ntfsvol_entry *entry, struct err *e)
 	return --visitor->left ? 0 : 1;
 }
 
+static int take_run(void *ctx, uint64_t record, uint64_t physical_bytes, uint64_t length_bytes, struct err *e)
+{
+	return reuse_add_run(ctx, record, physical_bytes, length_bytes, e);
+}
+
+/* Whose is each cluster of the image? */
+static void look_for_owners(struct ntfsvol *v)
+{
+	struct reuse *r = NULL;
+	uint64_t damaged;
+
+	if (!reuse_new(&map->extents, map->mft_record, &r, NULL) && !ntfsvol_all_runs(v, take_run, r, NULL, &damaged, NULL)) {
+		struct reuse_sums s;
+
+		reuse_finish(r);
+		s = reuse_all(r);
+		if (s.free_bytes + s.kept_bytes + s.taken_bytes + s.unowned_bytes != map->size_bytes)
+			abort();
+	}
+	reuse_free(r);
+}
+
 static void look_around(const struct blkio *io)
 {
 	struct visitor visitor = { .left = 200 };
@@ -152,6 +175,7 @@ static void look_around(const struct blkio *io)
 	if (!freespace_new(&par, &f, NULL) && !ntfsvol_scan(visitor.v, f, NULL, NULL))
 		(void)freespace_finish(f, &summary, NULL);
 	freespace_free(f);
+	look_for_owners(visitor.v);
 	ntfsvol_free(visitor.v);
 }
 

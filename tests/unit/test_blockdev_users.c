@@ -373,6 +373,56 @@ static void test_own_lock_does_not_count(void **state)
 	expect_file(0, "");
 }
 
+static bool is_on(const struct users_ident *volume, dev_t dev)
+{
+	bool on = false;
+
+	assert_int_equal(users_on_device(volume, dev, 0, &on, NULL), 0);
+	return on;
+}
+
+/* device-mapper over sda2, and a partition of an md over sdb */
+static void test_what_a_device_stands_on(void **state)
+{
+	struct users_ident sda2 = device(8, 2), sdb = device(8, 16), sda1 = device(8, 1);
+
+	(void)state;
+	run("mkdir -p sys/devices/dm-0/slaves/sda2 sys/devices/md0/slaves/sdb sys/devices/md0/md0p1; "
+	    "echo 254:0 >sys/devices/dm-0/dev; echo 9:0 >sys/devices/md0/dev; echo 8:2 >sys/devices/dm-0/slaves/sda2/dev; "
+	    "echo 8:16 >sys/devices/md0/slaves/sdb/dev; echo 1 >sys/devices/md0/md0p1/partition; "
+	    "ln -s ../../devices/dm-0 sys/dev/block/254:0; ln -s ../../devices/md0 sys/dev/block/9:0; "
+	    "ln -s ../../devices/md0/md0p1 sys/dev/block/259:1");
+	assert_true(is_on(&sda2, makedev(8, 2)) && is_on(&sda2, makedev(8, 0)) && is_on(&sda2, makedev(254, 0)));
+	assert_false(is_on(&sda1, makedev(8, 2)) || is_on(&sda1, makedev(254, 0)) || is_on(&sda2, makedev(8, 16)));
+	assert_true(is_on(&sdb, makedev(9, 0)) && is_on(&sdb, makedev(259, 1)));
+	assert_false(is_on(&sda2, makedev(259, 1)));
+	/* over itself: it ends */
+	run("mkdir sys/devices/md0/slaves/md0; echo 9:0 >sys/devices/md0/slaves/md0/dev");
+	assert_false(is_on(&sda2, makedev(9, 0)));
+}
+
+static void test_a_path_on_the_volume(void **state)
+{
+	char text[512], in[128];
+	struct stat st;
+	bool upon = false;
+
+	(void)state;
+	assert_int_equal(blockdev_is_upon(path, path, &upon, NULL), 0);
+	assert_true(upon);
+	(void)snprintf(in, sizeof(in), "%s/copy", dir);
+	assert_int_equal(blockdev_is_upon(path, in, &upon, NULL), 0);
+	assert_false(upon);
+	assert_int_equal(stat(dir, &st), 0);
+	if (major(st.st_dev) != 0)
+		return; /* only what has no device of its own is looked for among the mounts */
+	(void)snprintf(text, sizeof(text), "99 27 0:%u / /mnt rw,relatime - fuse %s/volume\\040image "
+			  "rw\n", minor(st.st_dev), dir);
+	write_text("mountinfo", text);
+	assert_int_equal(blockdev_is_upon(path, in, &upon, NULL), 0);
+	assert_true(upon);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +440,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_for_writing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_own_lock_does_not_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_a_device_stands_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_path_on_the_volume, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

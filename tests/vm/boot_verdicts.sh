@@ -22,6 +22,9 @@
 # vm-setup: copy emptied-dirty.img emptied.img && fx dirty emptied-dirty.img
 # vm-setup: copy missing.img && in_linux missing.img "rm .$image"
 # vm-setup: copy replaced.img && in_linux replaced.img "mv .$image old; cp old .$image; rm old"
+# vm-setup: copy adopted.img replaced.img && wubi-disk map adopted.img --quiet --output adopted.map
+# vm-setup: copy again.img missing.img && wubi-disk rescue again.img --map maps/root.map --in-place --quiet
+# vm-setup: copy adopted-dirty.img adopted.img && fx dirty adopted-dirty.img
 # vm-setup: for s in compressed encrypted sparse hole reparse; do state foreign-$s.img $s $image; done
 # vm-setup: state foreign-short.img init-short $image 4194304
 # vm-setup: copy foreign-wiped.img && wipe foreign-wiped.img
@@ -69,6 +72,9 @@ lost() {
 	allow=1 one emptied-dirty.img refused 'emptied and dirty, allowed' unsettled 'has 0 bytes'
 	one missing.img refused 'missing' missing 'no file .*root.disk' 'write nothing'
 	one replaced.img refused 'replaced' replaced 'another file is at' 'wubi-disk map'
+	one adopted.img attached 'replaced, and taken over by wubi-disk map: the map beside it leads there' match
+	one adopted-dirty.img refused 'taken over, but chkdsk is due' unsettled 'chkdsk /f'
+	one again.img attached 'deleted, and rescued in place: another record, and the map beside it' match
 	timeout=1
 	one empty.img refused 'missing: another volume only' missing 'no volume with' 'is the disk connected' 'wubi.timeout='
 	says 'missing: the log has what each volume is' "$plugged: ntfs, serial number"

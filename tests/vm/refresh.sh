@@ -290,6 +290,30 @@ damaged_map() {
 	rm $maps/bad.map
 }
 
+# C06: a copy that was put back is another file. 'map' wrote its map beside it, by which wubi-attach started the system.
+put_back() {
+	local last
+	last=$(generation $map)
+	cp $map /run/old.map
+	ntfs_mount $file /run/n
+	(cd /run/n/ubuntu/disks && cp root.disk copy && rm root.disk && mv copy root.disk) || fail 'put the image back'
+	ntfs_umount /run/n
+	verdict replaced
+	check 'put back: one command takes it over' "$disk" map $file --quiet --output /run/adopted.map
+	volume=$(losetup -f --show $file) || fail 'losetup'
+	check 'put back: attach' "$disk" attach "$volume" --map /run/adopted.map
+	check_status 'put back: refresh' 0 run_refresh --json
+	check_output 'put back: the map is written' '"action": *"write"'
+	verdict match
+	check_equal 'put back: the id stays' "$id" "$(sed -n 's/^id //p' $map)"
+	check_equal 'put back: generations count on' $((last + 1)) "$(generation $map)"
+	check 'put back: the ESP' cmp $map $esp/EFI/wubi/root.map
+	initramfs_is_right 'put back'
+	check_status 'put back, once more: nothing to do' 0 run_refresh --json
+	check_output 'put back, once more' '"status": *"unchanged"'
+	detach
+}
+
 load_module dm_mod dm_zero loop fuse || fail 'load the modules'
 initramfs_tree
 tools
@@ -305,4 +329,5 @@ damaged_map
 host_is_written
 changed_meanwhile
 detach
+put_back
 finish
