@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from flow import INSTALL, Failed, install_case  # noqa: E402
 from disk import ESP_MIB, ESP_PARTUUID, VOLUME_START, WindowsDisk  # noqa: E402
-from image import BUILD, DISK, extents_of, run  # noqa: E402
+from image import BUILD, DISK, FX, extents_of, run  # noqa: E402
 from kept import Installation  # noqa: E402
 from variables import Variables  # noqa: E402
 import cut  # noqa: E402
@@ -57,10 +57,15 @@ class CutDisk(WindowsDisk):
     def image_sum(self, extents):
         return self._sum([(VOLUME_START + physical, VOLUME_START + physical + length) for _, physical, length in extents])
 
-    def is_dirty(self):
-        """Windows would run chkdsk."""
-        with self.volume(read_only=True) as volume:
-            return 'dirty' in json.loads(run(DISK, 'info', volume, '--json')).get('reason', '')
+    def chkdsk(self):
+        """As Windows does at its next start when the cut was in the middle of a commit: False, there was nothing to do. Only the mark
+        is cleared: what a commit leaves behind are clusters that belong to nobody."""
+        with self.volume() as volume:
+            if not json.loads(run(DISK, 'info', volume, '--json'))['state']['dirty']:
+                return False
+            run(sys.executable, FX, 'clear-dirty', volume)
+            run('blockdev', '--flushbufs', volume)
+            return True
 
 
 def judge(disk, cuts, before, final, names):
@@ -132,10 +137,11 @@ def _(test):
         with disk.with_subset(place.subset):
             CutDisk(disk.path).copy_to(again.path)
         try:
+            checked = again.chkdsk()
             said = small.install_on(again.path)
             again.check_state(before)
             again.verify(again.esp_map(test.path('again.map')))
-            said = 'repaired' if 'it was complete' in said else 'installed'
+            said = ('chkdsk, ' if checked else '') + ('repaired' if 'it was complete' in said else 'installed')
         except Failed as failure:
             bad, said = bad + 1, 'NOT OK: %s' % failure
         test.said += 'cut %02d: %s: %s\n' % (number, place.text, said)
