@@ -8,7 +8,7 @@
 volume=/dev/ubda3
 begin
 before=$(knobs)
-wubi_install >/run/out 2>&1
+wubi_install "$@" >/run/out 2>&1
 status=$?
 cat /run/out
 if [ "$status" -ne 0 ] && grep -q 'wubi-install --repair' /run/out; then
