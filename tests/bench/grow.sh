@@ -45,7 +45,7 @@ median_ms() {
 
 row() { # NAME OURS THEIRS
 	awk -v name="$1" -v ours="$2" -v theirs="$3" 'BEGIN {
-		printf "%-40s %9.1f %9.1f %6.3f\n", name, ours, theirs, theirs > 0 ? ours / theirs : 0
+		printf "%-40s %9.1f %9.1f %6.3f\n", name, ours, theirs, (theirs > 0 ? ours / theirs : 0)
 	}'
 }
 
