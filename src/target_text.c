@@ -57,41 +57,39 @@ char *target_fstab_text(const struct target_settings *s)
 	return target_text_end(f, &text);
 }
 
-/* The n-th word of a line, from 0. *ret_n 0: it has not so many. */
-static const char *word_of(const char *line, size_t n, unsigned number, size_t *ret_n)
+/* The n-th field of a line of fstab, from 0. False: it has none, or is a comment. */
+static bool fstab_field(const char *line, size_t n, unsigned number, const char **ret, size_t *ret_n)
 {
-	const char *end = line + n;
+	size_t at = strspn(line, " \t"), length;
 
-	for (;;) {
-		while (line < end && (*line == ' ' || *line == '\t'))
-			line++;
-		*ret_n = 0;
-		while (line + *ret_n < end && line[*ret_n] != ' ' && line[*ret_n] != '\t')
-			(*ret_n)++;
-		if (!number-- || !*ret_n)
-			return line;
-		line += *ret_n;
+	for (unsigned i = 0; at < n && line[at] != '#'; i++) {
+		length = strcspn(line + at, " \t\n");
+		if (i == number) {
+			*ret = line + at;
+			*ret_n = length;
+			return true;
+		}
+		at += length;
+		at += strspn(line + at, " \t");
 	}
+	return false;
 }
 
-static bool word_is(const char *line, size_t n, unsigned number, const char *prefix, const char *text)
+static bool field_is(const char *line, size_t n, unsigned number, const char *prefix, const char *text)
 {
 	size_t found, length = strlen(prefix);
-	const char *word = word_of(line, n, number, &found);
+	const char *field;
 
-	return found == length + strlen(text) && memcmp(word, prefix, length) == 0 &&
-	       memcmp(word + length, text, found - length) == 0;
+	return fstab_field(line, n, number, &field, &found) && found == length + strlen(text) &&
+	       memcmp(field, prefix, length) == 0 && memcmp(field + length, text, found - length) == 0;
 }
 
 /* A line of the user's own for the same file system, or for the same place, is as good. */
 static bool names_map(const char *line, size_t n, const struct map *m)
 {
-	size_t first;
-
-	if (*word_of(line, n, 0, &first) == '#')
-		return false;
-	return word_is(line, n, 0, "/dev/mapper/wubi-", m->name) || (m->fs_uuid[0] && word_is(line, n, 0, "UUID=", m->fs_uuid)) ||
-	       (strcmp(m->fs_type, "swap") != 0 && word_is(line, n, 1, "/", m->name));
+	return field_is(line, n, 0, "/dev/mapper/wubi-", m->name) ||
+	       (m->fs_uuid[0] && field_is(line, n, 0, "UUID=", m->fs_uuid)) ||
+	       (strcmp(m->fs_type, "swap") != 0 && field_is(line, n, 1, "/", m->name));
 }
 
 bool target_fstab_has(const char *text, const struct map *m)
@@ -118,37 +116,18 @@ char *target_fstab_text_with(const char *old, const struct map *m)
 	return target_text_end(f, &text);
 }
 
-/* The n-th field of a line of fstab, from 0. False: it has none, or is a comment. */
-static bool fstab_field(const char *line, size_t n, unsigned number, const char **ret, size_t *ret_n)
-{
-	size_t at = strspn(line, " \t"), length;
-
-	for (unsigned i = 0; at < n && line[at] != '#'; i++) {
-		length = strcspn(line + at, " \t\n");
-		if (i == number) {
-			*ret = line + at;
-			*ret_n = length;
-			return true;
-		}
-		at += length;
-		at += strspn(line + at, " \t");
-	}
-	return false;
-}
-
 char *target_fstab_moved_text(const char *old, const char *fs_uuid, char **ret_source)
 {
-	const char *at = old, *line, *source, *folder;
+	const char *at = old, *line, *source;
 	char *text = NULL;
-	size_t size, n, source_n, folder_n;
+	size_t size, n, source_n;
 	FILE *f = open_memstream(&text, &size);
 
 	*ret_source = NULL;
 	if (!f)
 		return NULL;
 	while (next_line(&at, &line, &n)) {
-		bool is_root = fstab_field(line, n, 0, &source, &source_n) && fstab_field(line, n, 1, &folder, &folder_n) &&
-			       folder_n == 1 && *folder == '/';
+		bool is_root = field_is(line, n, 1, "/", "") && fstab_field(line, n, 0, &source, &source_n);
 
 		if (!is_root) {
 			(void)fprintf(f, "%.*s\n", (int)n, line);
